@@ -30,6 +30,16 @@ impl<'a> Actor<'a> {
         self.send(&Method::POST, service, path, body)
     }
 
+    /// A POST that has to succeed: the body of the answer.
+    pub fn make(&self, service: &str, path: &str, body: &Value) -> Value {
+        succeeded("POST", path, self.post(service, path, body))
+    }
+
+    /// A PUT that has to succeed: the body of the answer.
+    pub fn change(&self, service: &str, path: &str, body: &Value) -> Value {
+        succeeded("PUT", path, self.put(service, path, body))
+    }
+
     /// PUT: status and body.
     pub fn put(&self, service: &str, path: &str, body: &Value) -> (u16, Value) {
         self.send(&Method::PUT, service, path, body)
@@ -55,4 +65,9 @@ impl<'a> Actor<'a> {
         let reply = self.sim.apply(&Request::new(service, request));
         (reply.status.as_u16(), reply.value())
     }
+}
+
+fn succeeded(method: &str, path: &str, (status, answer): (u16, Value)) -> Value {
+    assert!((200..300).contains(&status), "{method} {path}: {status} {answer}");
+    answer
 }

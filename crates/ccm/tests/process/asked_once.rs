@@ -17,8 +17,7 @@ async fn led() -> (Stage, Process) {
     let process = Process::start(&stage, "ccm", &["--controllers=service,cloud-node"]);
     process.until_ready().await;
     until("the lease is held", || !stage.holder().is_empty()).await;
-    stage.create_service("web");
-    stage.until_published("web").await;
+    stage.serve("web").await;
     (stage, process)
 }
 

@@ -116,9 +116,7 @@ fn guard_nodes(stage: &Stage, groups: &[String]) {
         let own = port["fixed_ips"][0]["ip_address"].as_str().unwrap_or_default();
         if addresses.iter().any(|address| address == own) {
             let path = format!("/v2.0/ports/{}", port["id"].as_str().unwrap());
-            let (status, answer) =
-                stage.cloud.admin().put("network", &path, &json!({"port": {"security_groups": groups}}));
-            assert_eq!(status, 200, "{answer}");
+            stage.cloud.admin().change("network", &path, &json!({"port": {"security_groups": groups}}));
         }
     }
 }
@@ -274,13 +272,11 @@ async fn faults_in_the_cloud_are_named_by_their_codes() {
     let listener_path = format!("/v2.0/lbaas/listeners/{}", id(&listener));
     let pool = json!({"pool": {"name": "by-hand", "protocol": "TCP", "lb_algorithm": "ROUND_ROBIN",
         "loadbalancer_id": listener["loadbalancers"][0]["id"]}});
-    let (status, made) = cloud.post("load-balancer", "/v2.0/lbaas/pools", &pool);
-    assert_eq!(status, 201, "{made}");
+    let made = cloud.make("load-balancer", "/v2.0/lbaas/pools", &pool);
     stage.cloud.settle();
     let lead_to = |pool: &Value| {
         let body = json!({"listener": {"default_pool_id": pool}});
-        let (status, answer) = cloud.put("load-balancer", &listener_path, &body);
-        assert_eq!(status, 200, "{answer}");
+        cloud.change("load-balancer", &listener_path, &body);
         stage.cloud.settle();
     };
     lead_to(&made["pool"]["id"]);
@@ -475,8 +471,7 @@ async fn what_is_disabled_detached_or_somebody_elses_is_never_green() {
     let stage = served().await;
     let user = stage.cloud.user();
     let put = |path: &str, body: Value| {
-        let (status, answer) = user.put("load-balancer", path, &body);
-        assert!(status < 300, "{status} {answer}");
+        user.change("load-balancer", path, &body);
         stage.cloud.settle();
     };
     let outside = || {

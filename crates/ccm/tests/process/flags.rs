@@ -136,8 +136,7 @@ async fn gates_of_other_components_are_one_warning_and_services_are_served() {
     let gates =
         ["--feature-gates=OfTomorrow=true,APIServerIdentity=true", "--feature-gates=OfTomorrow=false"];
     let process = Process::start(&stage, "ccm", &gates);
-    stage.create_service("web");
-    stage.until_published("web").await;
+    stage.serve("web").await;
     let output = process.output();
     let said: Vec<&str> = output.lines().filter(|line| line.contains("--feature-gates")).collect();
     assert_eq!(said.len(), 1, "{output}");

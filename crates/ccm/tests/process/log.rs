@@ -45,10 +45,8 @@ async fn every_line_of_a_json_log_is_a_record_with_the_keys_of_kubernetes() {
     let stage = Stage::new().await;
     let mut process = Process::start(&stage, "ccm", &["--logging-format=json", "--v=4"]);
     process.until_ready().await;
-    stage.create_service("web");
-    stage.until_published("web").await;
-    process.terminate();
-    assert_eq!(process.end().await.code(), Some(0));
+    stage.serve("web").await;
+    process.stops().await;
     let records = records(&process.output());
     assert!(records.len() > 5, "{records:#?}");
     for record in &records {

@@ -59,8 +59,7 @@ async fn the_page_of_metrics_is_valid() {
     stage.set_cloud_conf(&format!("{}\n[Route]\nrouter-id={router}\n", stage.cloud_conf()));
     let process = Process::start(&stage, "ccm", &["--cluster-cidr=10.244.0.0/16"]);
     process.until_ready().await;
-    stage.create_service("web");
-    stage.until_published("web").await;
+    stage.serve("web").await;
 
     let openmetrics = "application/openmetrics-text; version=1.0.0; charset=utf-8";
     for accept in [None, Some("application/openmetrics-text;version=1.0.0"), Some("text/plain;version=0.0.4")]

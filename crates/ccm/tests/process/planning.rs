@@ -23,10 +23,8 @@ async fn served() -> Stage {
     let stage = Stage::new().await;
     let mut process = Process::start(&stage, "ccm", &[]);
     process.until_ready().await;
-    stage.create_service("web");
-    stage.until_published("web").await;
-    process.terminate();
-    assert_eq!(process.end().await.code(), Some(0));
+    stage.serve("web").await;
+    process.stops().await;
     stage
 }
 

@@ -135,6 +135,12 @@ impl Process {
         self.child.kill().unwrap();
     }
 
+    /// Asks it to end, which it does with success.
+    pub(crate) async fn stops(&mut self) {
+        self.terminate();
+        assert_eq!(self.end().await.code(), Some(0), "{}", self.output());
+    }
+
     pub(crate) async fn end(&mut self) -> ExitStatus {
         let start = Instant::now();
         loop {

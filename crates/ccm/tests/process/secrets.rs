@@ -28,8 +28,7 @@ impl Credentials {
                 let Seed { user_id, .. } = stage.cloud.seed();
                 let body = json!({"application_credential": {"name": "ccm", "secret": secret}});
                 let path = format!("/v3/users/{user_id}/application_credentials");
-                let (status, answer) = stage.cloud.user().post("identity", &path, &body);
-                assert_eq!(status, 201, "{answer}");
+                let answer = stage.cloud.user().make("identity", &path, &body);
                 let id = answer["application_credential"]["id"].as_str().unwrap();
                 let conf = stage.cloud_conf();
                 let kept = conf.lines().filter(|line| {
@@ -82,8 +81,7 @@ async fn no_secret_is_written_in_a_whole_life(
     let secret = login.configure(&stage);
     let mut process = Process::start(&stage, "ccm", &["-v", "10", "--logging-format", format]);
     process.until_ready().await;
-    stage.create_service("web");
-    stage.until_published("web").await;
+    stage.serve("web").await;
     // Refused tokens and failing calls have words of their own.
     stage.cloud.revoke_tokens();
     let denied =
@@ -92,8 +90,7 @@ async fn no_secret_is_written_in_a_whole_life(
     stage.kube.delete("services", "default", "web").unwrap();
     stage.until_gone("web").await;
     let (_, metrics) = process.until_answers("/metrics").await;
-    process.terminate();
-    assert_eq!(process.end().await.code(), Some(0));
+    process.stops().await;
     let output = process.output();
     assert!(output.contains("loadbalancer_create"), "bodies and calls are logged at this level");
     let events = serde_json::to_string(&stage.kube.list("events", "").unwrap()).unwrap();

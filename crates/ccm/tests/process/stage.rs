@@ -91,6 +91,12 @@ impl Stage {
         self.kube.create(&service).unwrap();
     }
 
+    /// Creates a Service, and waits until it is published.
+    pub(crate) async fn serve(&self, name: &str) {
+        self.create_service(name);
+        self.until_published(name).await;
+    }
+
     pub(crate) async fn until_published(&self, name: &str) {
         until(&format!("{name} is published"), || {
             let service = self.kube.get("services", "default", name).unwrap();

@@ -18,8 +18,7 @@ async fn it_starts_while_openstack_is_down_says_why_it_is_not_ready_and_becomes_
     assert!(process.runs());
     stage.start_cloud().await;
     process.until_ready().await;
-    stage.create_service("web");
-    stage.until_published("web").await;
+    stage.serve("web").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -84,8 +83,7 @@ async fn without_leader_election_it_works_at_once_and_leaves_no_lease() {
     let stage = Stage::new().await;
     let process = Process::start(&stage, "ccm", &["--leader-elect=false"]);
     process.until_ready().await;
-    stage.create_service("web");
-    stage.until_published("web").await;
+    stage.serve("web").await;
     assert_eq!(stage.holder(), "");
     let (status, metrics) = process.until_answers("/metrics").await;
     assert_eq!(status, 200);
@@ -97,11 +95,9 @@ async fn a_token_that_is_revoked_is_replaced_without_anybody_noticing() {
     let stage = Stage::new().await;
     let process = Process::start(&stage, "ccm", &[]);
     process.until_ready().await;
-    stage.create_service("one");
-    stage.until_published("one").await;
+    stage.serve("one").await;
     stage.cloud.revoke_tokens();
-    stage.create_service("two");
-    stage.until_published("two").await;
+    stage.serve("two").await;
     let events = stage.kube.list("events", "default").unwrap();
     assert!(events.iter().all(|event| event["type"] != "Warning"), "{events:#?}");
     assert_eq!(stage.cloud.load_balancers().len(), 2);

@@ -20,8 +20,7 @@ async fn it_names_the_leader_its_version_its_controllers_and_the_state_of_servic
     let stage = Stage::new().await;
     let process = Process::start(&stage, "ccm", &["--controllers=service,cloud-node"]);
     process.until_ready().await;
-    stage.create_service("web");
-    stage.until_published("web").await;
+    stage.serve("web").await;
     let (success, output) = status(&stage);
     assert!(success, "{output}");
     assert!(line(&output, "Leader").contains(&stage.holder()), "{output}");
@@ -48,8 +47,7 @@ async fn it_fails_where_nobody_leads_and_does_not_believe_the_word_of_an_earlier
     assert!(!success && line(&output, "Leader").contains("none: the Lease"), "{output}");
     let mut process = Process::start(&stage, "ccm", &[]);
     process.until_says("became leader").await;
-    process.terminate();
-    assert_eq!(process.end().await.code(), Some(0));
+    process.stops().await;
     let (success, output) = status(&stage);
     assert!(!success && output.contains("the Lease was released"), "{output}");
     let others = json!({"spec": {"holderIdentity": "occm-0_5f0c", "leaseDurationSeconds": 3600}});

@@ -8,11 +8,9 @@ async fn sigterm_gives_the_lease_back_and_ends_well() {
     let stage = Stage::new().await;
     let mut process = Process::start(&stage, "ccm", &[]);
     process.until_ready().await;
-    stage.create_service("web");
-    stage.until_published("web").await;
+    stage.serve("web").await;
     assert_ne!(stage.holder(), "");
-    process.terminate();
-    assert_eq!(process.end().await.code(), Some(0), "{}", process.output());
+    process.stops().await;
     assert_eq!(stage.holder(), "");
 }
 
@@ -21,8 +19,7 @@ async fn sigterm_ends_one_that_waits_for_openstack() {
     let stage = Stage::without_cloud().await;
     let mut process = Process::start(&stage, "ccm", &[]);
     process.until_says("OpenStack cannot be used yet").await;
-    process.terminate();
-    assert_eq!(process.end().await.code(), Some(0), "{}", process.output());
+    process.stops().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -69,8 +69,7 @@ async fn a_kubeconfig_that_has_expired_is_named_and_no_reason_to_crash() {
 async fn the_leader_says_who_it_is() {
     let stage = Stage::new().await;
     let mut process = Process::start(&stage, "ccm", &[]);
-    stage.create_service("web");
-    stage.until_published("web").await;
+    stage.serve("web").await;
     let (_, metrics) = process.until_answers("/metrics").await;
     for line in [
         "leader_election_master_status{name=\"cloud-controller-manager\"} 1",
@@ -80,8 +79,7 @@ async fn the_leader_says_who_it_is() {
         assert!(metrics.contains(line), "{line} in {metrics}");
     }
     let leader = stage.holder();
-    process.terminate();
-    assert_eq!(process.end().await.code(), Some(0));
+    process.stops().await;
     let has_event = |text: String| {
         let events = stage.kube.list("events", "kube-system").unwrap();
         events.iter().any(|event| event["reason"] == "LeaderElection" && event["message"] == text)

@@ -75,8 +75,7 @@ async fn a_list_that_shows_a_service_as_it_was_takes_nothing_away(#[case] before
     let world = serving(1).await;
     world.patch("web-0", &before);
     world.answer_lists(&world.kube.list("services", "").unwrap(), 3);
-    world.patch("web-0", &now);
-    world.quiet().await;
+    world.patch_to_rest("web-0", &now).await;
     world.take_calls();
     let state = world.state();
     // All that was listed or watched before is too old.
@@ -249,8 +248,7 @@ async fn a_node_selector_that_cannot_be_read_changes_no_member(
     world.serve(&annotated(&[(SELECTOR, before)])).await;
     assert_eq!(member_names(&world), members);
     world.annotate("web", &format!("{ANNOTATION}{SELECTOR}"), Some("pool = edge"));
-    world.until_warned("web", "node-selector").await;
-    world.quiet().await;
+    world.until_warned_at_rest("web", "node-selector").await;
     tokio::time::sleep(HOUR).await;
     assert_eq!(member_names(&world), members);
     // Everything else is followed.

@@ -17,8 +17,7 @@ async fn the_cluster_itself_may_connect_where_the_service_asks_for_it() {
     attach(&world.cloud, &of_node, &world.cloud.nodes()[0].port_id);
     world.serve(&annotated(&[(RANGES, "203.0.113.0/24")])).await;
     assert_eq!(allowed_cidrs(&world), [["203.0.113.0/24"]]);
-    world.annotate("web", &format!("{ANNOTATION}allow-cluster-sources"), Some("true"));
-    world.quiet().await;
+    world.annotate_to_rest("web", "allow-cluster-sources", Some("true")).await;
     let gateway =
         world.cloud.routers()[0]["external_gateway_info"]["external_fixed_ips"][0]["ip_address"].clone();
     let mut expected = vec![
@@ -35,8 +34,7 @@ async fn the_cluster_itself_may_connect_where_the_service_asks_for_it() {
         listed.starts_with("Normal") && listed.contains("198.18.0.0/24") && listed.contains("198.19.0.77/32"),
         "{listed}"
     );
-    world.annotate("web", &format!("{ANNOTATION}allow-cluster-sources"), None);
-    world.quiet().await;
+    world.annotate_to_rest("web", "allow-cluster-sources", None).await;
     assert_eq!(allowed_cidrs(&world), [["203.0.113.0/24"]]);
 }
 
@@ -69,8 +67,7 @@ async fn what_a_namespace_may_not_name_is_refused_before_anything_is_made(
 ) {
     let world = restricted(line).await;
     world.create(&annotated(&[(key, ELSEWHERE)]));
-    world.until_warned("web", "is not allowed in this namespace").await;
-    world.quiet().await;
+    world.until_warned_at_rest("web", "is not allowed in this namespace").await;
     let (warnings, list) = (world.warnings("web"), line.split('=').next().unwrap());
     assert!(warnings.len() == 1 && warnings[0].contains(key) && warnings[0].contains(list), "{warnings:?}");
     assert!(world.take_cloud_writes().is_empty());
@@ -96,7 +93,7 @@ async fn secrets_are_allowed_by_id() {
     let reference = |id: &str| format!("https://barbican.example.org/v1/containers/{id}");
     world.create(&annotated(&[("default-tls-container-ref", &reference("c2"))]));
     world.until_warned("web", "add this value to allowed-secrets").await;
-    world.annotate("web", &format!("{ANNOTATION}default-tls-container-ref"), Some(&reference("c1")));
+    world.annotate("web", "default-tls-container-ref", Some(&reference("c1")));
     world.until_warned("web", "does not exist").await;
 }
 
@@ -142,8 +139,7 @@ async fn a_service_may_always_use_its_own_load_balancer_and_those_on_the_list() 
     })
     .await;
     world.serve(&service("web", json!({}))).await;
-    world.annotate("web", "example.org/note", Some("another pass"));
-    world.quiet().await;
+    world.annotate_to_rest("web", "example.org/note", Some("another pass")).await;
     assert!(world.warnings("web").is_empty(), "{:?}", world.warnings("web"));
     let internal = "service.beta.kubernetes.io/openstack-internal-load-balancer";
     let on = |name: &str, lb: &Value| {
@@ -154,8 +150,7 @@ async fn a_service_may_always_use_its_own_load_balancer_and_those_on_the_list() 
     world.create(&on("guest", &find("listed")));
     world.until_published("guest").await;
     world.create(&on("intruder", &find("unlisted")));
-    world.until_warned("intruder", "add it to allowed-load-balancers").await;
-    world.quiet().await;
+    world.until_warned_at_rest("intruder", "add it to allowed-load-balancers").await;
     assert!(find("unlisted")["listeners"].as_array().is_none_or(Vec::is_empty));
 }
 
@@ -178,9 +173,7 @@ async fn a_second_load_balancer_on_one_port_is_refused() {
 async fn a_service_without_node_ports_is_warned_that_nothing_answers() {
     let world = World::started().await;
     world.create(&service("web", json!({"spec": {"allocateLoadBalancerNodePorts": false}})));
-    world.until_published("web").await;
-    world.quiet().await;
-    let warnings = world.warnings("web");
-    assert!(warnings.len() == 1 && warnings[0].contains("LoadBalancerWithoutNodePorts"), "{warnings:?}");
+    world.until_served("web").await;
+    world.assert_warned_once("web", "LoadBalancerWithoutNodePorts");
     assert_eq!(world.ingress("web"), ["198.19.0.11(VIP)"]);
 }

@@ -73,8 +73,7 @@ pub(crate) fn unknown(key: &str, form: Form) -> Option<String> {
 fn of_somebody_else(world: &World, key: &str) -> Option<String> {
     let stranger = world.cloud.stranger();
     let make = |service: &str, path: &str, kind: &str, body: serde_json::Value| {
-        let (status, answer) = stranger.post(service, path, &body);
-        assert_eq!(status, 201, "{answer}");
+        let answer = stranger.make(service, path, &body);
         answer[kind]["id"].as_str().unwrap_or_default().to_owned()
     };
     let network = || make("network", "/v2.0/networks", "network", json!({"network": {"name": "theirs"}}));
@@ -98,8 +97,7 @@ fn of_somebody_else(world: &World, key: &str) -> Option<String> {
         "subnet-id" | "member-subnet-id" | "floating-subnet-id" => Some(subnet(&network())),
         "default-tls-container-ref" | "sni-container-refs" => {
             let body = json!({"name": "theirs", "type": "generic", "secret_refs": []});
-            let (status, answer) = stranger.post("key-manager", "/v1/containers", &body);
-            assert_eq!(status, 201, "{answer}");
+            let answer = stranger.make("key-manager", "/v1/containers", &body);
             answer["container_ref"].as_str().map(str::to_owned)
         }
         _ => None,
@@ -266,8 +264,7 @@ async fn a_quota_of_octavia_that_is_met_is_named_and_raising_it_heals(
     let warnings = world.warnings("web");
     assert_eq!(warnings.len(), told, "{warnings:?}");
     world.cloud.set_octavia_quota(resource, 10);
-    world.until_published("web").await;
-    world.quiet().await;
+    world.until_served("web").await;
     assert_eq!(world.cloud.load_balancers().len(), 1);
 }
 
@@ -309,8 +306,7 @@ async fn a_load_balancer_of_another_cluster_is_not_touched_unless_that_is_allowe
     world.cloud.settle();
     let before = world.cloud_state();
     world.create(&service("web", json!({})));
-    world.until_warned("web", "belongs to another cluster").await;
-    world.quiet().await;
+    world.until_warned_at_rest("web", "belongs to another cluster").await;
     assert_eq!(world.cloud_state(), before);
     assert_eq!(world.warnings("web").len(), 1);
     world.stop().await;
@@ -330,8 +326,7 @@ async fn a_refused_service_that_is_deleted_leaves_the_load_balancer_of_the_other
     world.cloud.settle();
     world.create(&service("web", json!({})));
     world.until_warned("web", "belongs to another cluster").await;
-    world.delete("web");
-    world.until_gone("web").await;
+    world.release("web").await;
     assert_eq!(world.cloud.load_balancers().len(), 1);
 }
 
@@ -352,8 +347,7 @@ async fn a_load_balancer_made_by_hand_is_used_and_given_back() {
     world.serve(&service("web", json!({"metadata": {"annotations": annotations}}))).await;
     assert_eq!(world.cloud.load_balancers().len(), 1);
     assert_eq!(world.cloud.listeners().len(), 1);
-    world.delete("web");
-    world.until_gone("web").await;
+    world.release("web").await;
     world.quiet().await;
     assert_eq!(world.cloud_state(), before);
 }
@@ -374,8 +368,7 @@ async fn a_cluster_without_nodes_is_reported_and_heals_when_one_joins(#[case] de
     }
     world.start().await;
     world.create(&service("web", json!({})));
-    world.until_warned("web", "There are no available nodes for LoadBalancer").await;
-    world.quiet().await;
+    world.until_warned_at_rest("web", "There are no available nodes for LoadBalancer").await;
     world.add_node("node-3", "v1.36.0");
     world.until("it is a member", |world| world.cloud_state().contains("member node-3")).await;
     world.until_published("web").await;
@@ -389,8 +382,7 @@ async fn an_internal_address_outside_of_the_subnet_is_refused_with_the_subnet() 
     let wish =
         json!({"metadata": {"annotations": {internal: "true"}}, "spec": {"loadBalancerIP": "198.51.100.7"}});
     world.create(&service("web", wish));
-    world.until_warned("web", "198.51.100.7 is not in ").await;
-    world.quiet().await;
+    world.until_warned_at_rest("web", "198.51.100.7 is not in ").await;
     assert!(world.cloud.load_balancers().is_empty());
 }
 

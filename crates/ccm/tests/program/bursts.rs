@@ -87,8 +87,7 @@ async fn what_is_no_creation_waits_for_none() {
     world.create(&service("wrong", json!({"metadata": {"annotations": {crate::support::PROXY: "v3"}}})));
     world.add_node("node-9", "v1.36.0");
     world.until_warned("wrong", "v3").await;
-    world.delete("before");
-    world.until_gone("before").await;
+    world.release("before").await;
     assert!(waiting(&world) > 0, "all load balancers are there already: {}", served(&world));
 }
 

@@ -18,8 +18,7 @@ async fn acquainted() -> World {
         {"name": "https", "port": 443, "protocol": "TCP"},
     ]);
     let world = World::serving(&service("web", json!({"spec": {"ports": ports}}))).await;
-    world.annotate("web", PROXY, Some("v2"));
-    world.quiet().await;
+    world.annotate_to_rest("web", PROXY, Some("v2")).await;
     assert!(world.warnings("web").is_empty(), "{:?}", world.warnings("web"));
     world.take_calls();
     world
@@ -148,8 +147,7 @@ async fn monitored() -> World {
     let world =
         World::serving(&service("web", json!({"metadata": {"annotations": {MONITOR: "true"}}}))).await;
     for policy in [LOCAL, CLUSTER] {
-        world.patch("web", &serde_json::from_str(policy).unwrap());
-        world.quiet().await;
+        world.patch_to_rest("web", &serde_json::from_str(policy).unwrap()).await;
     }
     assert!(world.warnings("web").is_empty(), "{:?}", world.warnings("web"));
     world.take_calls();
@@ -214,8 +212,7 @@ async fn a_check_never_meets_members_that_were_not_made_for_it(
     #[case] times: u32,
 ) {
     let world = monitored().await;
-    world.patch("web", &serde_json::from_str(before).unwrap());
-    world.quiet().await;
+    world.patch_to_rest("web", &serde_json::from_str(before).unwrap()).await;
     world.cloud.faults().add_worker(WorkerFault::fail(kind).times(times));
     world.patch("web", &serde_json::from_str(after).unwrap());
     watched(&world, Duration::from_secs(300)).await;

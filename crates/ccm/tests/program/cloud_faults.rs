@@ -51,8 +51,7 @@ async fn a_creation_that_comes_too_soon_is_sent_again() {
     let creation = octavia(Method::POST, "/loadbalancers$");
     world.cloud.faults().add(creation.answer(429, json!({})).retry_after(5).once());
     world.create(&service("web", json!({})));
-    world.until_published("web").await;
-    world.quiet().await;
+    world.until_served("web").await;
     assert_eq!(world.cloud.load_balancers().len(), 1);
     assert!(world.warnings("web").is_empty(), "{:?}", world.warnings("web"));
     let posts = world.take_calls().into_iter().filter(|call| call.name == "POST loadbalancers");
@@ -74,8 +73,7 @@ async fn an_outage_of_the_cloud_is_survived(#[case] fault: Fault) {
     assert!(world.ingress("web").is_empty());
     assert!(!world.warnings("web").is_empty(), "the user is warned");
     world.cloud.faults().remove(outage);
-    world.until_ingress("web", "198.19.0.11(Proxy)").await;
-    world.quiet().await;
+    world.until_served_at("web", "198.19.0.11(Proxy)").await;
     assert_eq!(world.cloud.load_balancers().len(), 1);
     assert_eq!(world.cloud.floating_ips().len(), 1);
     assert!(world.cloud.leaked_ports().is_empty());
@@ -94,8 +92,7 @@ async fn a_cloud_that_fails_again_and_again_ends_in_the_same_state(#[case] fault
     }
     world.serve(&service("web", json!({"metadata": {"annotations": {PROXY: "v2"}}}))).await;
     assert_eq!(world.state(), healthy.state());
-    world.delete("web");
-    world.until_gone("web").await;
+    world.release("web").await;
     assert!(world.cloud.load_balancers().is_empty() && world.cloud.floating_ips().is_empty());
     assert!(world.cloud.leaked_ports().is_empty());
 }
@@ -108,8 +105,7 @@ async fn a_load_balancer_that_fails_to_be_made_is_recreated(#[case] failures: u3
     let world = World::started().await;
     world.cloud.faults().add_worker(WorkerFault::fail(OperationKind::LoadBalancerCreate).times(failures));
     world.create(&service("web", json!({})));
-    world.until_published("web").await;
-    world.quiet().await;
+    world.until_served("web").await;
     assert_eq!(world.cloud.load_balancers().len(), 1);
     assert!(world.cloud.leaked_ports().is_empty());
     let warnings = world.warnings("web");
@@ -149,8 +145,7 @@ async fn a_creation_whose_answer_is_lost_is_not_repeated() {
     world.cloud.faults().add(octavia(Method::POST, "loadbalancers$").drop_after().once());
     world.create(&service("web", json!({})));
     world.until_warned("web", "SyncLoadBalancerFailed").await;
-    world.until_published("web").await;
-    world.quiet().await;
+    world.until_served("web").await;
     let calls = world.take_calls();
     assert_eq!(calls.iter().filter(|call| call.name == "POST loadbalancers").count(), 1);
     assert_eq!(world.cloud.load_balancers().len(), 1);
@@ -211,8 +206,7 @@ async fn a_load_balancer_that_breaks_comes_back_on_its_vip_though_the_program_is
     world.serve(&service("other", json!({}))).await;
     world.serve(&service("web", json!({}))).await;
     // A lower address becomes free, which Neutron would give to a new load balancer.
-    world.delete("other");
-    world.until_gone("other").await;
+    world.release("other").await;
     let (before, vip) = (world.cloud_state(), load_balancer(&world)["vip_address"].clone());
     breaks_down(&world, "web");
     world.until("it is deleted", |world| world.cloud.load_balancers().is_empty()).await;
@@ -240,8 +234,7 @@ fn turns_to_error(world: &World, name: &str, up: bool) {
     let load_balancer = || world.cloud.load_balancer(&lb_name(name)).unwrap();
     let path = format!("/v2.0/lbaas/loadbalancers/{}", id(&load_balancer()));
     let change = json!({"loadbalancer": {"admin_state_up": up}});
-    let (status, answer) = world.cloud.admin().put("load-balancer", &path, &change);
-    assert_eq!(status, 200, "{answer}");
+    world.cloud.admin().change("load-balancer", &path, &change);
     world.cloud.settle();
     assert_eq!(load_balancer()["provisioning_status"], "ERROR");
     assert_eq!(load_balancer()["operating_status"], if up { "ONLINE" } else { "OFFLINE" });
@@ -279,12 +272,11 @@ async fn who_waits_for_a_long_change_of_others_says_so_once() {
     world.cloud.set_delay(OperationKind::LoadBalancerUpdate, Duration::from_secs(50));
     world.cloud.set_delay(OperationKind::MemberBatch, Duration::from_secs(50));
     let path = format!("/v2.0/lbaas/loadbalancers/{}", id(&load_balancer(&world)));
-    let (status, answer) = world.cloud.user().put(
+    world.cloud.user().change(
         "load-balancer",
         &path,
         &json!({"loadbalancer": {"description": "of somebody"}}),
     );
-    assert_eq!(status, 200, "{answer}");
     world.add_node("node-9", "v1.36.0");
     let busy = |world: &World| {
         let events = world.events("web");
@@ -311,8 +303,7 @@ async fn a_load_balancer_that_somebody_renames_while_its_service_goes_is_not_lef
         let mut world = World::serving(&service("web", json!({}))).await;
         world.stop().await;
         world.settings.latency = Duration::from_millis(100);
-        world.start().await;
-        world.quiet().await;
+        world.start_to_rest().await;
         let path = format!("/v2.0/lbaas/loadbalancers/{}", id(&load_balancer(&world)));
         world.delete("web");
         tokio::time::sleep(Duration::from_millis(offset)).await;

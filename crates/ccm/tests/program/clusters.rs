@@ -53,13 +53,11 @@ async fn two_clusters_of_one_name_never_share_a_load_balancer_by_accident() {
     second.create(&service("placeholder", json!({"spec": {"type": "ClusterIP"}})));
     second.start().await;
     second.create(&service("web", json!({})));
-    second.until_warned("web", "belongs to another cluster").await;
-    second.quiet().await;
+    second.until_warned_at_rest("web", "belongs to another cluster").await;
     assert!(second.take_cloud_writes().is_empty());
     assert_eq!(first.cloud_state(), before);
     assert!(second.ingress("web").is_empty());
-    second.delete("web");
-    second.until_gone("web").await;
+    second.release("web").await;
     assert!(second.take_cloud_writes().is_empty());
     assert_eq!(first.cloud_state(), before);
     assert!(first.cloud.load_balancer(&lb_name("web")).is_some());
@@ -76,8 +74,7 @@ async fn two_clusters_of_different_names_live_side_by_side() {
     second.serve(&service("web", json!({}))).await;
     assert_eq!(first.cloud.load_balancers().len(), 2);
     assert_ne!(first.ingress("web"), second.ingress("web"));
-    second.delete("web");
-    second.until_gone("web").await;
+    second.release("web").await;
     first.quiet().await;
     assert_eq!(first.cloud.load_balancers().len(), 1);
     assert!(first.cloud.load_balancer(&lb_name("web")).is_some());
@@ -88,11 +85,9 @@ async fn two_clusters_of_different_names_live_side_by_side() {
 async fn a_service_that_is_made_again_gets_its_own_load_balancer() {
     let world = World::serving(&service("web", json!({}))).await;
     let before = world.cloud.load_balancer(&lb_name("web")).unwrap()["id"].clone();
-    world.delete("web");
-    world.until_gone("web").await;
+    world.release("web").await;
     world.create(&service("web", json!({"metadata": {"annotations": {PROXY: "v1"}}})));
-    world.until_published("web").await;
-    world.quiet().await;
+    world.until_served("web").await;
     assert_eq!(world.cloud.load_balancers().len(), 1);
     assert_ne!(world.cloud.load_balancer(&lb_name("web")).unwrap()["id"], before);
     assert!(world.cloud_state().contains("PROXY"));

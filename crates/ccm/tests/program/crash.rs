@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::cloud_faults::{REPLACE, breaks_down};
 use crate::contract::setup::{INTERNAL, cluster_uid, id, make_for_namesake};
 use crate::support::ledger::Ledger;
-use crate::support::{ANNOTATION, Call, PROXY, Side, Stop, World, lb_name, service};
+use crate::support::{Call, PROXY, Side, Stop, World, lb_name, service};
 
 const MONITOR: &str = "loadbalancer.openstack.org/enable-health-monitor";
 const LB_ID: &str = "loadbalancer.openstack.org/load-balancer-id";
@@ -157,14 +157,14 @@ impl Story {
             }
             Self::SwitchProxyOn => world.annotate("web", PROXY, Some("v2")),
             Self::SwitchHeadersOn => {
-                world.annotate("web", &format!("{ANNOTATION}x-forwarded-for"), Some("true"));
+                world.annotate("web", "x-forwarded-for", Some("true"));
             }
             Self::TurnInternal => world.annotate("web", INTERNAL, Some("true")),
             Self::AddNode => world.add_node("node-3", "v1.36.0"),
             Self::Replace => {
                 breaks_down(world, "web");
                 // A change of the Service has it looked at.
-                world.annotate("web", &format!("{ANNOTATION}connection-limit"), Some("100"));
+                world.annotate("web", "connection-limit", Some("100"));
             }
             Self::Join => world.create(&self.service(world)),
             Self::ChangeGroup => {
@@ -288,13 +288,11 @@ async fn what_late_requests_made_for_a_namesake_is_given_up(#[case] goes: bool) 
         world
             .until("held by the finalizer", |world| !world.service("web")["metadata"]["finalizers"].is_null())
             .await;
-        world.delete("web");
-        world.until_gone("web").await;
+        world.release("web").await;
         assert!(world.cloud.load_balancers().is_empty() && world.cloud.leaked_ports().is_empty());
         return;
     }
-    world.until_published("web").await;
-    world.quiet().await;
+    world.until_served("web").await;
     assert_eq!(world.cloud.load_balancers().len(), 1);
     assert_eq!(world.warnings("web"), [""; 0]);
 }
@@ -315,8 +313,7 @@ async fn a_duplicate_that_clients_use_is_kept(#[case] connections: u64, #[case] 
     let duplicate = make_for_namesake(&world, &cluster, &service_uid, description);
     world.cloud.settle();
     assert!(world.cloud.set_total_connections(&duplicate, connections));
-    world.start().await;
-    world.quiet().await;
+    world.start_to_rest().await;
     assert_eq!(world.cloud.load_balancers().len(), left);
     let warnings = world.warnings("web").concat();
     assert_eq!(warnings.contains("LoadBalancerDuplicateKept"), connections > 0, "{warnings}");

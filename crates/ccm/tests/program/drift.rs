@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use http::Method;
-use openstack_ccm_kube_sim::ApiVersion;
 use openstack_ccm_openstack_sim::{Fault, WorkerFault};
 use rstest::rstest;
 use serde_json::json;
@@ -11,18 +10,13 @@ use serde_json::json;
 use crate::contract::setup::{configured, id, load_balancer, member_names, only_floating_ip, put};
 use crate::support::{World, lb_name, service};
 
-fn members(world: &World) -> usize {
-    world.cloud.pools().iter().map(|pool| world.cloud.members(pool["id"].as_str().unwrap()).len()).sum()
-}
-
 /// Takes all members out of the only pool, as somebody with the same account could.
 fn remove_members(world: &World) {
     let pool = world.cloud.pools()[0]["id"].as_str().unwrap().to_owned();
     let path = format!("/v2.0/lbaas/pools/{pool}/members");
-    let (status, answer) = world.cloud.user().put("load-balancer", &path, &json!({"members": []}));
-    assert_eq!(status, 202, "{answer}");
+    world.cloud.user().change("load-balancer", &path, &json!({"members": []}));
     world.cloud.settle();
-    assert_eq!(members(world), 0);
+    assert_eq!(world.members().len(), 0);
 }
 
 /// Defect: 66, better: the cloud is compared at an interval.
@@ -32,9 +26,9 @@ async fn drift_is_repaired_after_the_interval_and_reported_once() {
     world.serve(&service("web", json!({}))).await;
     remove_members(&world);
     world.pass(500).await;
-    assert_eq!(members(&world), 0, "not before the interval");
+    assert_eq!(world.members().len(), 0, "not before the interval");
     world.pass(300).await;
-    assert_eq!(members(&world), 2, "with the random part, at most a fifth later");
+    assert_eq!(world.members().len(), 2, "with the random part, at most a fifth later");
     let warnings = world.warnings("web");
     assert_eq!(warnings.len(), 1, "{warnings:?}");
     assert!(
@@ -78,21 +72,18 @@ async fn what_somebody_changes_while_all_look_is_put_right_when_octavia_has_done
 #[tokio::test(start_paused = true)]
 async fn a_change_of_the_service_is_no_drift() {
     let world = World::serving(&service("web", json!({}))).await;
-    world.annotate("web", "loadbalancer.openstack.org/connection-limit", Some("100"));
-    world.quiet().await;
+    world.annotate_to_rest("web", "loadbalancer.openstack.org/connection-limit", Some("100")).await;
     world.pass(7200).await;
     assert!(world.warnings("web").is_empty(), "{:?}", world.warnings("web"));
 }
 
 #[tokio::test(start_paused = true)]
 async fn with_an_interval_of_zero_nobody_looks() {
-    let mut world = World::new(ApiVersion::V1_36);
-    world.settings.cloud_conf = "drift-check-interval=0\n".to_owned();
-    world.start().await;
+    let world = World::configured("drift-check-interval=0\n").await;
     world.serve(&service("web", json!({}))).await;
     remove_members(&world);
     world.pass(6 * 3600).await;
-    assert_eq!(members(&world), 0);
+    assert_eq!(world.members().len(), 0);
 }
 
 /// Strangers are members in place of the nodes.
@@ -121,8 +112,7 @@ async fn what_changed_while_nobody_was_at_work_is_put_right_by_the_next_start(#[
     let mut world = World::serving(&service("web", json!({}))).await;
     world.stop().await;
     change(&world);
-    world.start().await;
-    world.quiet().await;
+    world.start_to_rest().await;
     let nodes = world.kube.list("nodes", "").unwrap();
     let nodes: Vec<_> = nodes.iter().map(|node| node["metadata"]["name"].as_str().unwrap()).collect();
     assert_eq!(member_names(&world), nodes);

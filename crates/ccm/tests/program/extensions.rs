@@ -48,8 +48,7 @@ async fn ports_speak_the_proxy_protocol_one_by_one() {
         "one port that needs it decides for the address"
     );
     set(&world, "proxy-protocol", None);
-    world.until_ingress("web", "198.19.0.11(VIP)").await;
-    world.quiet().await;
+    world.until_served_at("web", "198.19.0.11(VIP)").await;
     assert_eq!(protocols(&world), ["443 TCP TCP", "443 UDP UDP", "80 TCP TCP"]);
     assert!(world.warnings("web").is_empty(), "{:?}", world.warnings("web"));
 }
@@ -69,8 +68,7 @@ async fn a_list_of_proxy_ports_leaves_the_header_to_the_others() {
 async fn a_list_of_proxy_ports_that_is_wrong_is_named(#[case] value: &str, #[case] problem: &str) {
     let world = World::serving(&two_ports(&[])).await;
     set(&world, "proxy-protocol", Some(value));
-    world.until_warned("web", problem).await;
-    world.quiet().await;
+    world.until_warned_at_rest("web", problem).await;
     assert!(world.warnings("web").len() == 1 && world.take_cloud_writes().is_empty());
 }
 
@@ -120,8 +118,7 @@ async fn a_header_goes_with_the_wish_for_it(#[case] asked: bool, #[case] left: &
         let path = format!("/v2.0/lbaas/listeners/{}", id(&world.cloud.listeners()[0]));
         let headers = json!({"X-Forwarded-For": "true", "X-Forwarded-Port": "true"});
         let body = json!({"listener": {"insert_headers": headers}});
-        let (status, answer) = world.cloud.user().put("load-balancer", &path, &body);
-        assert_eq!(status, 200, "{answer}");
+        world.cloud.user().change("load-balancer", &path, &body);
         world.cloud.settle();
         // Not understood, and so no wish.
         set(&world, "x-forwarded-port", Some("yes"));
@@ -170,8 +167,7 @@ async fn members_are_checked_as_the_annotations_say() {
         format!("{ANNOTATION}health-monitor-method"): "HEAD",
         format!("{ANNOTATION}health-monitor-expected-codes"): "200-299",
     }}});
-    world.patch("web", &request);
-    world.quiet().await;
+    world.patch_to_rest("web", &request).await;
     assert_eq!(monitors(&world), ["HTTP HEAD /ready 200-299"]);
     assert_eq!(world.take_cloud_writes(), ["PUT healthmonitors/ID"], "the request changes live");
     for kind in ["HTTPS", "PING", "TLS-HELLO"] {
@@ -204,15 +200,13 @@ async fn a_chosen_check_replaces_that_of_the_health_check_node_port_on_tcp_only(
 #[tokio::test(start_paused = true)]
 async fn an_annotation_without_effect_is_named(#[case] annotations: &[(&str, &str)], #[case] why: &str) {
     let world = World::serving(&annotated(annotations)).await;
-    let warnings = world.warnings("web");
-    assert!(warnings.len() == 1 && warnings[0].contains(why), "{warnings:?}");
+    world.assert_warned_once("web", why);
 }
 
 /// A certificate in Barbican.
 fn container(world: &World, name: &str) -> String {
     let body = json!({"name": name, "type": "certificate", "secret_refs": []});
-    let (status, answer) = world.cloud.user().post("key-manager", "/v1/containers", &body);
-    assert_eq!(status, 201, "{answer}");
+    let answer = world.cloud.user().make("key-manager", "/v1/containers", &body);
     answer["container_ref"].as_str().unwrap().to_owned()
 }
 
@@ -228,8 +222,7 @@ async fn tls_looks_as_the_annotations_say_and_goes_back_to_octavias_defaults() {
         format!("{ANNOTATION}tls-ciphers"): "TLS_AES_256_GCM_SHA384",
         format!("{ANNOTATION}alpn-protocols"): "http/1.1",
     }}});
-    world.patch("web", &options);
-    world.quiet().await;
+    world.patch_to_rest("web", &options).await;
     assert_eq!(world.take_cloud_writes(), ["PUT listeners/ID"], "one live change");
     let listener = world.cloud.listeners()[0].clone();
     assert_eq!(listener["sni_container_refs"], json!([second]));
@@ -242,8 +235,7 @@ async fn tls_looks_as_the_annotations_say_and_goes_back_to_octavias_defaults() {
         format!("{ANNOTATION}tls-ciphers"): null,
         format!("{ANNOTATION}alpn-protocols"): null,
     }}});
-    world.patch("web", &none);
-    world.quiet().await;
+    world.patch_to_rest("web", &none).await;
     let back = world.cloud.listeners()[0].clone();
     assert_eq!(back["sni_container_refs"], json!([]));
     assert!(
@@ -252,8 +244,7 @@ async fn tls_looks_as_the_annotations_say_and_goes_back_to_octavias_defaults() {
     );
     assert_eq!(back["tags"], plain["tags"]);
     world.take_calls();
-    world.annotate("web", "example.org/note", Some("x"));
-    world.quiet().await;
+    world.annotate_to_rest("web", "example.org/note", Some("x")).await;
     assert!(world.take_cloud_writes().is_empty());
 }
 
@@ -263,8 +254,7 @@ async fn another_revision_sends_the_certificate_again() {
     let mut world = World::started().await;
     let reference = container(&world, "one");
     world.serve(&annotated(&[("default-tls-container-ref", &reference), ("tls-revision", "1")])).await;
-    world.restart().await;
-    world.quiet().await;
+    world.restart_to_rest().await;
     assert!(world.take_cloud_writes().is_empty());
     set(&world, "tls-revision", Some("2026-11-21"));
     world.quiet().await;
@@ -296,8 +286,7 @@ async fn what_an_administrator_set_on_a_tls_listener_stays() {
     let listener = id(&world.cloud.listeners()[0]);
     let body = json!({"listener": {"tls_versions": ["TLSv1.3"], "alpn_protocols": ["h2"]}});
     let path = format!("/v2.0/lbaas/listeners/{listener}");
-    let (status, answer) = world.cloud.user().put("load-balancer", &path, &body);
-    assert_eq!(status, 200, "{answer}");
+    world.cloud.user().change("load-balancer", &path, &body);
     world.cloud.settle();
     set(&world, "connection-limit", Some("100"));
     world.quiet().await;
@@ -320,8 +309,7 @@ async fn a_certificate_for_sni_that_does_not_exist_is_named() {
         "sni-container-refs",
         Some("https://barbican.example.org/v1/containers/11111111-0000-4000-8000-000000000000"),
     );
-    world.until_warned("web", "11111111-0000-4000-8000-000000000000 does not exist").await;
-    world.quiet().await;
+    world.until_warned_at_rest("web", "11111111-0000-4000-8000-000000000000 does not exist").await;
     assert_eq!(world.cloud_state(), state);
     set(&world, "sni-container-refs", Some(&container(&world, "two")));
     world.until("it is there", |world| world.cloud.listeners()[0]["sni_container_refs"] != json!([])).await;
@@ -333,8 +321,7 @@ async fn options_of_tls_that_octavia_does_not_have_are_named() {
     world.cloud.set_octavia_api(14);
     let reference = container(&world, "one");
     world.serve(&annotated(&[("default-tls-container-ref", &reference), ("tls-versions", "TLSv1.3")])).await;
-    let warnings = world.warnings("web");
-    assert!(warnings.len() == 1 && warnings[0].contains("requires Octavia API 2.17"), "{warnings:?}");
+    world.assert_warned_once("web", "requires Octavia API 2.17");
 }
 
 #[tokio::test(start_paused = true)]
@@ -342,8 +329,7 @@ async fn a_reclaim_policy_that_is_not_known_is_named_while_it_can_be_mended_and_
     let world = World::serving(&service("web", json!({}))).await;
     set(&world, "reclaim-policy", Some("Recycle"));
     world.until_warned("web", "\"Recycle\" is not a valid value; use \"delete\", \"retain\"").await;
-    world.delete("web");
-    world.until_gone("web").await;
+    world.release("web").await;
     assert!(world.cloud.load_balancer(&lb_name("web")).is_some());
     assert!(!only_floating_ip(&world)["port_id"].is_null());
 }
@@ -356,8 +342,7 @@ async fn settings_that_come_too_late_are_named_and_change_nothing() {
     world.serve(&annotated(&[("flavor-id", &flavor)])).await;
     assert!(world.warnings("web").is_empty());
     set(&world, "flavor-id", Some(&other));
-    world.until_warned("web", "LoadBalancerNeedsRecreation").await;
-    world.quiet().await;
+    world.until_warned_at_rest("web", "LoadBalancerNeedsRecreation").await;
     let warnings = world.warnings("web");
     assert!(
         warnings.len() == 1

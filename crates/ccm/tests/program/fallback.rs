@@ -136,17 +136,15 @@ async fn who_asks_for_vip_on_a_proxy_load_balancer_is_warned_once() {
     let plain = service("web", json!({"metadata": {"annotations": {format!("{ANNOTATION}ip-mode"): "vip"}}}));
     let world = World::serving(&plain).await;
     assert_eq!(bypassed(&world), [""; 0], "pods lose nothing");
-    world.annotate("web", PROXY, Some("v2"));
-    world.quiet().await;
+    world.annotate_to_rest("web", PROXY, Some("v2")).await;
     for round in ["1", "2"] {
-        world.annotate("web", "example.org/round", Some(round));
-        world.quiet().await;
+        world.annotate_to_rest("web", "example.org/round", Some(round)).await;
     }
     assert_eq!(world.ingress("web"), ["198.19.0.11(VIP)"]);
     let warnings = bypassed(&world);
     assert_eq!(warnings.len(), 1, "{warnings:?}");
     assert!(warnings[0].contains("broken header") && warnings[0].contains("/ip-mode"), "{warnings:?}");
-    world.annotate("web", &format!("{ANNOTATION}ip-mode"), None);
+    world.annotate("web", "ip-mode", None);
     world.until_ingress("web", "198.19.0.11(Proxy)").await;
     assert_eq!(bypassed(&world).len(), 1);
 }
@@ -168,8 +166,7 @@ async fn who_loses_packets_to_external_ips_reads_which_service_takes_them(
     world.kube.create(&other).unwrap();
     world.start().await;
     world.create(&service("web", json!({"metadata": {"annotations": {annotation: "v2"}}})));
-    world.until_published("web").await;
-    world.quiet().await;
+    world.until_served("web").await;
     let mut warnings = world.warnings("web");
     warnings.retain(|warning| warning.starts_with("Warning LoadBalancerAddressInExternalIPs: "));
     assert_eq!(warnings.len(), usize::from(named.is_some()), "{warnings:?}");
@@ -186,10 +183,8 @@ async fn a_stored_mode_that_this_program_does_not_know_is_replaced(#[case] chang
     world.stop().await;
     // A newer API server: its list says a word that does not exist yet.
     world.settings.translation = Some((r#""ipMode":""#, r#""ipMode":"Future"#));
-    world.start().await;
-    world.quiet().await;
+    world.start_to_rest().await;
     assert_eq!(world.ingress("web"), before);
-    world.delete("web");
-    world.until_gone("web").await;
+    world.release("web").await;
     assert!(world.cloud.load_balancers().is_empty());
 }

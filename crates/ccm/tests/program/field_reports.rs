@@ -31,8 +31,7 @@ async fn field_42_a_floating_ip_that_takes_no_tags_is_published_and_released(#[c
     world.quiet_unplanned().await;
     lack();
     assert_eq!(world.warnings("web").len(), usize::from(!later), "{:#?}", world.warnings("web"));
-    world.delete("web");
-    world.until_gone("web").await;
+    world.release("web").await;
     assert!(world.cloud.floating_ips().is_empty() && world.cloud.load_balancers().is_empty());
 }
 
@@ -42,8 +41,7 @@ async fn field_43_members_follow_nodes_where_octavias_versions_cannot_be_read() 
     let mut world = World::serving(&on_port_80()).await;
     let before = world.ingress("web");
     let description = json!({"spec": {"loadBalancerSourceRanges": ["192.0.2.0/24"]}});
-    world.patch("web", &description);
-    world.quiet().await;
+    world.patch_to_rest("web", &description).await;
     world.stop().await;
     world.cloud.lack(Lack::Versions);
     world.start().await;
@@ -81,8 +79,7 @@ async fn field_72_a_call_that_access_rules_do_not_allow_costs_what_needs_it(
     assert!(warnings.iter().all(|warning| !warning.contains("expired")), "{warnings:#?}");
     let asks = |warning: &&String| warning.contains(method.as_str()) && warning.contains("access rule");
     assert_eq!(warnings.iter().filter(asks).count(), 1, "{warnings:#?}");
-    world.delete("web");
-    world.until_gone("web").await;
+    world.release("web").await;
     assert!(world.cloud.floating_ips().is_empty() && world.cloud.load_balancers().is_empty());
 }
 
@@ -102,17 +99,14 @@ async fn field_45_a_floating_ip_of_a_person_stays_on_an_internal_service() {
     let warned = |world: &World| {
         world.warnings("web").iter().filter(|one| one.contains("FloatingIPOnInternalService")).count()
     };
-    world.restart().await;
-    world.quiet().await;
+    world.restart_to_rest().await;
     assert!(is_on(&world), "a restart asks for nothing");
     assert_eq!(warned(&world), 1, "{:#?}", world.warnings("web"));
     assert!(world.metrics().contains("openstack_ccm_internal_services_with_floating_ip 1"));
-    world.patch("web", &json!({"spec": {"loadBalancerSourceRanges": ["192.0.2.0/24"]}}));
-    world.quiet().await;
+    world.patch_to_rest("web", &json!({"spec": {"loadBalancerSourceRanges": ["192.0.2.0/24"]}})).await;
     world.pass(7200).await;
     assert!(is_on(&world), "neither does another change, nor the check for drift");
-    world.annotate("web", KEEP, Some("true"));
-    world.quiet().await;
+    world.annotate_to_rest("web", KEEP, Some("true")).await;
     assert!(is_on(&world) && world.metrics().contains("openstack_ccm_internal_services_with_floating_ip 0"));
     assert_eq!(world.cloud.floating_ips().len(), 1);
 }
@@ -125,11 +119,12 @@ async fn field_45_a_service_that_becomes_internal_gives_up_the_floating_ip_of_a_
     world.settings.plans = false;
     floating_ip(&world.cloud, "198.19.0.77", "of a person");
     world.serve(&service("web", json!({"spec": {"loadBalancerIP": "198.19.0.77"}}))).await;
-    world.patch(
-        "web",
-        &json!({"metadata": {"annotations": {INTERNAL: "true"}}, "spec": {"loadBalancerIP": null}}),
-    );
-    world.quiet().await;
+    world
+        .patch_to_rest(
+            "web",
+            &json!({"metadata": {"annotations": {INTERNAL: "true"}}, "spec": {"loadBalancerIP": null}}),
+        )
+        .await;
     let [left] = &world.cloud.floating_ips()[..] else { panic!("one floating IP") };
     assert!(left["port_id"].is_null(), "{left}");
 }
@@ -144,8 +139,7 @@ async fn field_45_drift_of_a_floating_ip_is_reported_with_what_was_done() {
         &format!("/v2.0/floatingips/{id}"),
         &json!({"floatingip": {"port_id": null}}),
     );
-    world.until_warned("web", "LoadBalancerDriftRepaired").await;
-    world.quiet().await;
+    world.until_warned_at_rest("web", "LoadBalancerDriftRepaired").await;
     world.until_warned("web", "attach floating IP").await;
 }
 
@@ -161,8 +155,7 @@ async fn field_46_a_floating_ip_that_may_not_be_deleted_is_left_with_both_ways_o
         .cloud
         .faults()
         .add(Fault::new().service("network").method(Method::DELETE).path("/floatingips/").answer(403, body));
-    world.delete("web");
-    world.until_gone("web").await;
+    world.release("web").await;
     let warnings = world.warnings("web");
     let [warning] = &warnings[..] else { panic!("{warnings:#?}") };
     for part in ["FloatingIPNotDeleted", "delete_floatingip", "keep-floatingip", "198.19.0.11"] {
@@ -234,8 +227,7 @@ async fn field_52_two_services_with_one_address_are_refused_before_anything_is_m
     world.serve(&asks("web")).await;
     let id = load_balancer(&world)["id"].as_str().unwrap().to_owned();
     world.create(&asks("dns"));
-    world.until_warned("dns", "SyncLoadBalancerFailed").await;
-    world.quiet().await;
+    world.until_warned_at_rest("dns", "SyncLoadBalancerFailed").await;
     let events = world.kube.list("events", "default").unwrap();
     let text =
         |event: &&serde_json::Value| event["involvedObject"]["name"] == "dns" && event["type"] == "Warning";

@@ -37,8 +37,7 @@ async fn the_former_floating_ip_is_deleted_after_the_new_one_is_attached() {
     let world = World::serving(&service("web", json!({}))).await;
     floating_ip(&world.cloud, ASKED, "");
     ask(&world);
-    world.until_ingress("web", &format!("{ASKED}(VIP)")).await;
-    world.quiet().await;
+    world.until_served_at("web", &format!("{ASKED}(VIP)")).await;
     let writes = ["PUT floatingips/ID", "PUT floatingips/ID", "DELETE floatingips/ID"];
     assert_eq!(world.take_cloud_writes(), writes);
     assert_eq!(addresses(&world), [ASKED]);
@@ -163,11 +162,9 @@ async fn one_on_another_network_is_not_tried_while_the_former_one_serves() {
     // The project's own, or the program would not see it.
     let body = json!({"floatingip": {"floating_network_id": network, "floating_ip_address": "203.0.113.77",
         "project_id": world.cloud.seed().project_id}});
-    let (status, made) = world.cloud.admin().post("network", "/v2.0/floatingips", &body);
-    assert_eq!(status, 201, "{made}");
+    world.cloud.admin().make("network", "/v2.0/floatingips", &body);
     world.patch("web", &json!({"spec": {"loadBalancerIP": "203.0.113.77"}}));
-    world.until_warned("web", "keeps floating IP").await;
-    world.quiet().await;
+    world.until_warned_at_rest("web", "keeps floating IP").await;
     assert_eq!(world.take_cloud_writes(), [""; 0]);
     assert_eq!(attached(&world).as_deref(), Some(FORMER));
 }
@@ -193,8 +190,7 @@ async fn a_program_that_dies_meanwhile_leaves_the_next_one_all_it_needs(
         let is_attached = attached(&world).as_deref() == Some(ASKED);
         if taken && !is_attached {
             let port = json!({"port": {"network_id": world.cloud.seed().network_id}});
-            let (status, port) = world.cloud.user().post("network", "/v2.0/ports", &port);
-            assert_eq!(status, 201, "{port}");
+            let port = world.cloud.user().make("network", "/v2.0/ports", &port);
             let body = json!({"floatingip": {"port_id": port["port"]["id"]}});
             let path = format!("/v2.0/floatingips/{asked}");
             assert_eq!(world.cloud.user().put("network", &path, &body).0, 200);

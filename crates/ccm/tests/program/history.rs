@@ -36,8 +36,7 @@ async fn a_watch_that_falls_behind_the_history_loses_nothing() {
     world.kube.clear_requests();
     world.kube.remove_fault(away);
     world.until_gone("gone").await;
-    world.until_published("new").await;
-    world.quiet().await;
+    world.until_served("new").await;
     assert_eq!(world.cloud.load_balancers().len(), 3);
     let ports = |world: &World| {
         world.cloud.listeners().iter().filter(|listener| listener["protocol_port"] == 8080).count()

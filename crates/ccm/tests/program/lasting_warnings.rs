@@ -51,8 +51,7 @@ async fn another_address() -> World {
         "web",
         &json!({"metadata": {"annotations": {INTERNAL: null}}, "spec": {"loadBalancerIP": "198.19.0.99"}}),
     );
-    world.until_ingress("web", "198.19.0.88(VIP)").await;
-    world.quiet().await;
+    world.until_served_at("web", "198.19.0.88(VIP)").await;
     world.take_calls();
     world
 }
@@ -66,8 +65,7 @@ async fn drained() -> World {
         let path = format!("/v2.0/lbaas/pools/{pool}/members/{}", id(&member));
         put(&world, &path, &json!({"member": {"weight": 0}}));
     }
-    world.start().await;
-    world.quiet().await;
+    world.start_to_rest().await;
     world.take_calls();
     world
 }

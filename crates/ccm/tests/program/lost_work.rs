@@ -131,7 +131,7 @@ async fn a_previous_load_balancer_that_refuses_is_left_without_a_hurry() {
     let world = World::started().await;
     guest(&world).await;
     let refusal = refuses(&world, Method::DELETE, "/lbaas/listeners/");
-    world.annotate("web", &format!("{ANNOTATION}load-balancer-id"), None);
+    world.annotate("web", "load-balancer-id", None);
     world.until("it has its own", |world| world.cloud.load_balancers().len() == 2).await;
     world.until("it is served", |world| world.cloud.listeners().len() == 3).await;
     world.take_calls();

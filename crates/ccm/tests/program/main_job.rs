@@ -28,8 +28,7 @@ fn dns(proxy: &str) -> serde_json::Value {
 async fn a_proxy_service_is_made_in_one_request_and_published_with_its_mode(#[case] proxy: &str) {
     let world = World::started().await;
     world.create(&dns(proxy));
-    world.until_ingress("web", "198.19.0.11(Proxy)").await;
-    world.quiet().await;
+    world.until_served_at("web", "198.19.0.11(Proxy)").await;
     assert_snapshot!(format!("proxy_{proxy}"), world.state());
     assert_snapshot!("proxy_events", world.events("web").join("\n"));
     assert_eq!(
@@ -71,8 +70,7 @@ async fn ports_follow_the_service() {
         {"name": "https", "port": 443, "protocol": "TCP", "nodePort": 30443},
         {"name": "dns", "port": 53, "protocol": "UDP", "nodePort": 30053},
     ]);
-    world.patch("web", &json!({"spec": {"ports": ports}}));
-    world.quiet().await;
+    world.patch_to_rest("web", &json!({"spec": {"ports": ports}})).await;
     assert_snapshot!("ports_changed", world.state());
     assert!(world.warnings("web").is_empty());
     assert_eq!(world.ingress("web"), ["198.19.0.11(VIP)"]);
@@ -99,14 +97,12 @@ async fn nodes_that_come_and_go_become_and_cease_to_be_members() {
 async fn proxy_protocol_is_switched_on_and_off_on_a_live_service() {
     let world = World::serving(&service("web", json!({}))).await;
     world.annotate("web", PROXY, Some("true"));
-    world.until_ingress("web", "198.19.0.11(Proxy)").await;
-    world.quiet().await;
+    world.until_served_at("web", "198.19.0.11(Proxy)").await;
     let writes = ["POST pools", "PUT pools/ID/members", "PUT listeners/ID", "DELETE pools/ID"];
     assert_eq!(world.take_cloud_writes(), writes, "the listener never stands without a pool");
     assert!(world.cloud_state().contains(" PROXY "), "{}", world.cloud_state());
     world.annotate("web", PROXY, None);
-    world.until_ingress("web", "198.19.0.11(VIP)").await;
-    world.quiet().await;
+    world.until_served_at("web", "198.19.0.11(VIP)").await;
     assert_eq!(world.take_cloud_writes(), writes);
     assert_snapshot!("switched_events", world.events("web").join("\n"));
 }
@@ -114,16 +110,17 @@ async fn proxy_protocol_is_switched_on_and_off_on_a_live_service() {
 #[tokio::test(start_paused = true)]
 async fn annotations_change_a_load_balancer_that_serves() {
     let world = World::serving(&service("web", json!({}))).await;
-    world.patch(
-        "web",
-        &json!({"metadata": {"annotations": {
-            "loadbalancer.openstack.org/lb-method": "LEAST_CONNECTIONS",
-            "loadbalancer.openstack.org/timeout-client-data": "60000",
-            "loadbalancer.openstack.org/enable-health-monitor": "true",
-            "service.beta.kubernetes.io/load-balancer-source-ranges": "192.0.2.0/24",
-        }}}),
-    );
-    world.quiet().await;
+    world
+        .patch_to_rest(
+            "web",
+            &json!({"metadata": {"annotations": {
+                "loadbalancer.openstack.org/lb-method": "LEAST_CONNECTIONS",
+                "loadbalancer.openstack.org/timeout-client-data": "60000",
+                "loadbalancer.openstack.org/enable-health-monitor": "true",
+                "service.beta.kubernetes.io/load-balancer-source-ranges": "192.0.2.0/24",
+            }}}),
+        )
+        .await;
     assert_snapshot!("annotations_changed", world.state());
     let listener = &world.cloud.listeners()[0];
     assert_eq!(listener["timeout_client_data"], 60_000);
@@ -137,8 +134,7 @@ async fn a_service_that_changes_its_type_gives_everything_back_and_gets_it_anew(
     world.quiet().await;
     assert_snapshot!("type_changed", world.state());
     world.patch("web", &json!({"spec": {"type": "LoadBalancer"}}));
-    world.until_published("web").await;
-    world.quiet().await;
+    world.until_served("web").await;
     assert!(world.ingress("web")[0].ends_with("(Proxy)"));
     assert_eq!(world.cloud.load_balancers().len(), 1);
     assert_snapshot!("type_changed_events", world.events("web").join("\n"));
@@ -166,8 +162,7 @@ async fn a_service_that_is_deleted_while_its_load_balancer_is_made_leaves_nothin
     let world = World::started().await;
     world.create(&dns("v1"));
     world.until("the load balancer is being made", |world| !world.cloud.load_balancers().is_empty()).await;
-    world.delete("web");
-    world.until_gone("web").await;
+    world.release("web").await;
     world.quiet().await;
     assert!(world.cloud.load_balancers().is_empty() && world.cloud.floating_ips().is_empty());
     assert!(world.cloud.leaked_ports().is_empty());
@@ -177,8 +172,7 @@ async fn a_service_that_is_deleted_while_its_load_balancer_is_made_leaves_nothin
 async fn a_floating_ip_that_is_to_be_kept_is_kept() {
     let keep = json!({"metadata": {"annotations": {"loadbalancer.openstack.org/keep-floatingip": "true"}}});
     let world = World::serving(&service("web", keep)).await;
-    world.delete("web");
-    world.until_gone("web").await;
+    world.release("web").await;
     assert_eq!(world.cloud.floating_ips().len(), 1);
     assert!(world.cloud.load_balancer(&lb_name("web")).is_none());
 }

@@ -202,8 +202,7 @@ async fn the_next_machine_at_an_address_is_not_drained_where_nobody_saw_it_come(
         delete_node(&world, old);
         add_node_at(&world, new, &address);
     }
-    world.start().await;
-    world.quiet().await;
+    world.start_to_rest().await;
     for (_, new) in replaced {
         let of = |attribute| of_members(&world, attribute).get(*new).cloned();
         let (weight, backup, up) = (of("weight"), of("backup"), of("admin_state_up"));
@@ -245,8 +244,7 @@ async fn a_name_that_is_none_of_a_node_ends_no_drain(#[case] name: &str) {
     let mut world = World::serving(&on_port_80()).await;
     world.stop().await;
     set(&world, "node-1", &json!({"weight": 0, "name": name}));
-    world.start().await;
-    world.quiet().await;
+    world.start_to_rest().await;
     assert_eq!(of_members(&world, "weight")["node-1"], json!(0));
 }
 
@@ -261,13 +259,11 @@ async fn a_drained_node_stays_drained_when_its_pool_is_replaced(
     #[case] change: Value,
 ) {
     let world = World::serving(&on_port_80()).await;
-    world.annotate("web", &format!("{ANNOTATION}enable-health-monitor"), Some("true"));
-    world.annotate("web", &format!("{ANNOTATION}health-monitor-type"), Some("TLS-HELLO"));
-    world.quiet().await;
+    world.annotate("web", "enable-health-monitor", Some("true"));
+    world.annotate_to_rest("web", "health-monitor-type", Some("TLS-HELLO")).await;
     let before = world.cloud.listeners()[0]["default_pool_id"].clone();
     set(&world, "node-1", &change);
-    world.annotate("web", &format!("{ANNOTATION}{key}"), Some(value));
-    world.quiet().await;
+    world.annotate_to_rest("web", &format!("{ANNOTATION}{key}"), Some(value)).await;
     assert_ne!(world.cloud.listeners()[0]["default_pool_id"], before);
     let (attribute, expected) = change.as_object().unwrap().iter().next().unwrap();
     assert_eq!(of_members(&world, attribute)["node-1"], *expected);
@@ -293,7 +289,6 @@ async fn a_port_none_of_whose_members_takes_connections_is_reported(#[case] chan
     world.quiet().await;
     assert_eq!(member_names(&world), ["node-2"]);
     assert!(world.metrics().contains(&format!("{GAUGE} 1")), "it is so still");
-    world.add_node("node-3", "v1.36.0");
-    world.quiet().await;
+    world.third_node_joins().await;
     assert!(world.metrics().contains(&format!("{GAUGE} 0")));
 }

@@ -104,8 +104,7 @@ async fn busy() -> World {
         json!({"metadata": {"annotations": {"loadbalancer.openstack.org/reclaim-policy": "retain"}}});
     world.create(&service("retained", retained));
     world.until_published("retained").await;
-    world.delete("retained");
-    world.until_gone("retained").await;
+    world.release("retained").await;
     world.add_node("node-9", "v1.36.0");
     // Long enough for a round of each controller.
     tokio::time::sleep(Duration::from_secs(600)).await;

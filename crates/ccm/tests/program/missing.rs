@@ -88,8 +88,7 @@ async fn nothing_is_created_in_another_region(#[case] count: usize, #[case] chan
     world.stop().await;
     world.cloud = first;
     world.delete("new");
-    world.start().await;
-    world.quiet().await;
+    world.start_to_rest().await;
     assert_eq!(world.take_cloud_writes(), Vec::<String>::new());
     assert_eq!((all(&world, count), held(&world)), (before, "0".to_owned()));
 }
@@ -178,8 +177,7 @@ async fn a_load_balancer_that_a_user_names_does_not_show_that_this_is_the_right_
     let (mut world, _first) = in_another_region(1, internal, "").await;
     let before = all(&world, 1);
     let body = json!({"loadbalancer": {"name": "any", "vip_subnet_id": world.cloud.seed().subnet_id}});
-    let (status, any) = world.cloud.user().post("load-balancer", "/v2.0/lbaas/loadbalancers", &body);
-    assert_eq!(status, 201, "{any}");
+    let any = world.cloud.user().make("load-balancer", "/v2.0/lbaas/loadbalancers", &body);
     world.cloud.settle();
     world.create(&forged("forged", &id(&any["loadbalancer"])));
     for _ in 0..2 {
@@ -271,9 +269,7 @@ async fn the_only_load_balancer_that_somebody_deletes_before_our_eyes_is_recreat
 async fn a_load_balancer_that_octavia_accepted_and_does_not_show_is_not_created_twice(
     #[case] cloud_conf: &str,
 ) {
-    let mut world = World::new(ApiVersion::V1_36);
-    world.settings.cloud_conf = cloud_conf.to_owned();
-    world.start().await;
+    let world = World::configured(cloud_conf).await;
     let hidden = |path: &str| CloudFault::new().service("load-balancer").method(Method::GET).path(path);
     let faults = world.cloud.faults();
     faults.add(hidden(r"/loadbalancers/").answer(404, json!({"faultstring": "not found"})));
@@ -287,8 +283,7 @@ async fn a_load_balancer_that_octavia_accepted_and_does_not_show_is_not_created_
     );
     assert_eq!(world.cloud.load_balancers().len(), 1);
     world.cloud.faults().clear();
-    world.until_published("web").await;
-    world.quiet().await;
+    world.until_served("web").await;
     let created = world.take_cloud_writes().into_iter().filter(|write| write == "POST loadbalancers");
     assert_eq!(created.count(), 1);
 }
@@ -318,8 +313,7 @@ async fn what_cluster_and_cloud_had_both_forgotten_is_kept_when_it_is_there_agai
     world.create(&service("web", external()));
     let backup = world.kube.backup();
     world.start().await;
-    world.until_published("web").await;
-    world.quiet().await;
+    world.until_served("web").await;
     world.stop().await;
     let (first, published) = (world.cloud.load_balancer(&lb_name("web")).unwrap(), world.ingress("web"));
     world.kube.restore(&backup);
@@ -330,8 +324,7 @@ async fn what_cluster_and_cloud_had_both_forgotten_is_kept_when_it_is_there_agai
         world.cloud.faults().add(list.path(&format!("/{path}{root}(\\?|$)")).answer(200, json!({root: []})));
     }
     world.start().await;
-    world.until_published("web").await;
-    world.quiet().await;
+    world.until_served("web").await;
     assert_ne!(world.ingress("web"), published);
     world.stop().await;
     world.cloud.faults().clear();
@@ -345,7 +338,7 @@ async fn what_cluster_and_cloud_had_both_forgotten_is_kept_when_it_is_there_agai
     warnings.retain(|warning| warning.contains("LoadBalancerDuplicateKept"));
     assert_eq!(warnings.len(), 1, "{warnings:?}");
     // The way back that the warning names, and who deletes the Service asks for everything to go.
-    world.annotate("web", &format!("{ANNOTATION}load-balancer-id"), first["id"].as_str());
+    world.annotate("web", "load-balancer-id", first["id"].as_str());
     world.until("it is published as before", |world| world.ingress("web") == published).await;
     world.delete("web");
     world.until("all are gone", |world| world.cloud.load_balancers().is_empty()).await;

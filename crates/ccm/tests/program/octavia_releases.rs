@@ -34,8 +34,7 @@ fn take(world: &World, address: &str) {
     let seed = world.cloud.seed();
     let fixed_ip = json!({"subnet_id": seed.subnet_id, "ip_address": address});
     let port = json!({"port": {"network_id": seed.network_id, "fixed_ips": [fixed_ip]}});
-    let (status, answer) = world.cloud.user().post("network", "/v2.0/ports", &port);
-    assert_eq!(status, 201, "{answer}");
+    world.cloud.user().make("network", "/v2.0/ports", &port);
 }
 
 /// How many load balancers were asked for.
@@ -56,8 +55,7 @@ async fn a_service_whose_address_somebody_took_gets_another_one(
     world.start().await;
     world.until("it has another", |world| world.cloud.load_balancer(&lb_name("web")).is_some()).await;
     assert!(!world.ingress("web").join(" ").contains(&taken), "nobody is sent to the new owner meanwhile");
-    world.until_published("web").await;
-    world.quiet().await;
+    world.until_served("web").await;
     let load_balancer = world.cloud.load_balancer(&lb_name("web")).unwrap();
     assert_ne!(load_balancer["vip_address"], json!(taken));
     let address = load_balancer["vip_address"].as_str().unwrap();
@@ -155,8 +153,7 @@ async fn two_nodes_of_one_address_are_one_member() {
     let twin = Node { name: "twin".to_owned(), ..world.cloud.nodes()[0].clone() };
     world.kube.create(&node(&twin, "v1.36.0")).unwrap();
     world.pass(120).await;
-    world.restart().await;
-    world.quiet().await;
+    world.restart_to_rest().await;
     let load_balancer = world.cloud.load_balancer(&lb_name("web")).unwrap();
     assert_eq!(load_balancer["provisioning_status"], "ACTIVE");
     let pool = id(&world.cloud.pools()[0]);

@@ -96,8 +96,7 @@ async fn a_service_that_is_retained_or_of_another_type_leaves_no_orphan() {
     let world = World::serving(&annotated(&[("reclaim-policy", "retain")])).await;
     world.patch("web", &json!({"spec": {"type": "ClusterIP"}}));
     tokio::time::sleep(TWO_LOOKS).await;
-    world.delete("web");
-    world.until_gone("web").await;
+    world.release("web").await;
     tokio::time::sleep(TWO_LOOKS).await;
     assert_eq!((without_service(&world), world.cloud.load_balancers().len()), ("0".to_owned(), 1));
 }

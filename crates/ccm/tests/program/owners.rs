@@ -69,13 +69,11 @@ async fn assert_refused(world: &World, made: &Value, message: &str) {
     let before = world.cloud_state();
     world.take_calls();
     world.create(made);
-    world.until_warned("web", message).await;
-    world.quiet().await;
+    world.until_warned_at_rest("web", message).await;
     assert!(world.ingress("web").is_empty());
     world.add_node("node-3", "v1.36.0");
     tokio::time::sleep(Duration::from_secs(3600)).await;
-    world.delete("web");
-    world.until_gone("web").await;
+    world.release("web").await;
     world.quiet().await;
     assert_eq!(world.take_cloud_writes(), Vec::<String>::new());
     assert_eq!(world.cloud_state(), before);
@@ -123,9 +121,7 @@ async fn forged_annotations_take_nothing_over(#[case] output: &str, #[values("",
 /// A load balancer that has a Service's name and nothing else of it is adopted by its annotation, where the list says so.
 #[tokio::test(start_paused = true)]
 async fn a_closed_list_holds_for_adoption_as_for_sharing() {
-    let mut world = World::new(ApiVersion::V1_36);
-    world.settings.cloud_conf = CLOSED.to_owned();
-    world.start().await;
+    let mut world = World::configured(CLOSED).await;
     let body =
         json!({"loadbalancer": {"name": lb_name("web"), "vip_subnet_id": world.cloud.seed().subnet_id}});
     let (_, made) = world.cloud.user().post("load-balancer", "/v2.0/lbaas/loadbalancers", &body);
@@ -137,8 +133,7 @@ async fn a_closed_list_holds_for_adoption_as_for_sharing() {
     world.start().await;
     world.serve(&annotated(&[(LB_ID, &adopted)])).await;
     assert_eq!(id(&load_balancer(&world)), adopted);
-    world.delete("web");
-    world.until_gone("web").await;
+    world.release("web").await;
     assert!(world.cloud.load_balancers().is_empty());
 }
 
@@ -172,8 +167,7 @@ async fn a_guest_on_another_clusters_load_balancer_needs_annotation_and_list() {
     world.start().await;
     world.serve(&wish).await;
     assert_eq!(world.cloud.load_balancers().len(), 1);
-    world.delete("web");
-    world.until_gone("web").await;
+    world.release("web").await;
     world.quiet().await;
     assert_eq!(world.cloud_state(), before);
 }
@@ -195,15 +189,13 @@ async fn the_operators_word_takes_load_balancer_and_floating_ip_over(
     // The key is needed for the time of the move only.
     world.stop().await;
     world.settings.cloud_conf = String::new();
-    world.start().await;
-    world.quiet().await;
+    world.start_to_rest().await;
     assert!(world.warnings("web").iter().all(|one| one.contains("LoadBalancerRename")));
     let cluster = json!(format!("openstack-ccm-cluster={OTHER_UID}"));
     let tags = |one: &Value| one["tags"].as_array().unwrap().clone();
     assert!(tags(&load_balancer(&world)).contains(&cluster));
     assert!(tags(&only_floating_ip(&world)).contains(&cluster));
-    world.delete("web");
-    world.until_gone("web").await;
+    world.release("web").await;
     assert!(world.cloud.load_balancers().is_empty() && world.cloud.floating_ips().is_empty());
 }
 
@@ -233,8 +225,7 @@ async fn nodes_of_a_cluster_that_was_replaced_touch_no_member_of_the_new_one(#[c
     assert_eq!(member_names(&new), ["new-1", "new-2"]);
     old.take_calls();
     change(&old);
-    old.until_warned("web", "belongs to another cluster").await;
-    old.quiet().await;
+    old.until_warned_at_rest("web", "belongs to another cluster").await;
     assert_eq!(old.take_cloud_writes(), Vec::<String>::new());
     assert_eq!(member_names(&new), ["new-1", "new-2"]);
 }
@@ -256,8 +247,7 @@ async fn nobody_gets_the_floating_ip_of_another_service(#[case] is_tagged: bool)
     world.take_calls();
     let ports = json!([{"name": "http", "port": 81, "protocol": "TCP"}]);
     world.create(&service("web", json!({"spec": {"loadBalancerIP": "198.19.0.11", "ports": ports}})));
-    world.until_warned("web", "is the floating IP of").await;
-    world.quiet().await;
+    world.until_warned_at_rest("web", "is the floating IP of").await;
     let writes = world.take_cloud_writes();
     assert!(!writes.iter().any(|write| write.contains("floatingips")), "{writes:?}");
     let after = only_floating_ip(&world);
@@ -271,8 +261,7 @@ async fn a_floating_ip_that_was_kept_may_be_named_by_another_service() {
     let mut first = service("api", json!({}));
     first["metadata"]["annotations"] = json!({format!("{ANNOTATION}keep-floatingip"): "true"});
     world.serve(&first).await;
-    world.delete("api");
-    world.until_gone("api").await;
+    world.release("api").await;
     assert_eq!(only_floating_ip(&world)["tags"], json!([]));
     world.serve(&service("web", json!({"spec": {"loadBalancerIP": "198.19.0.11"}}))).await;
     assert_eq!(only_floating_ip(&world)["port_id"], load_balancer(&world)["vip_port_id"]);
@@ -318,8 +307,7 @@ async fn lists_are_those_of_the_project_of_the_credentials() {
     let ranges = json!({"spec": {"loadBalancerSourceRanges": ["203.0.113.0/24"]},
         "metadata": {"annotations": {"loadbalancer.openstack.org/allow-cluster-sources": "true"}}});
     let mut world = World::serving(&service("web", ranges)).await;
-    world.restart().await;
-    world.quiet().await;
+    world.restart_to_rest().await;
     tokio::time::sleep(Duration::from_secs(2400)).await;
     let project = format!("project_id={}", world.cloud.seed().project_id);
     let narrow =
@@ -340,9 +328,7 @@ async fn lists_are_those_of_the_project_of_the_credentials() {
 #[tokio::test(start_paused = true)]
 async fn who_goes_takes_its_turn_on_a_load_balancer_that_others_use() {
     for offset in 0..24 {
-        let mut world = World::new(ApiVersion::V1_36);
-        world.settings.cloud_conf = "max-shared-lb = 4\n".to_owned();
-        world.start().await;
+        let mut world = World::configured("max-shared-lb = 4\n").await;
         world.serve(&service("web", json!({}))).await;
         let shared = id(&load_balancer(&world));
         let guest = |name: &str, port: u16| {
@@ -359,8 +345,7 @@ async fn who_goes_takes_its_turn_on_a_load_balancer_that_others_use() {
         tokio::time::sleep(Duration::from_millis(100 * offset)).await;
         world.create(&guest("joins", 82));
         world.until_gone("web").await;
-        world.until_published("joins").await;
-        world.quiet().await;
+        world.until_served("joins").await;
         let tags = world.cloud.load_balancers()[0]["tags"].as_array().unwrap().clone();
         let users: Vec<&Value> =
             tags.iter().filter(|tag| tag.as_str().unwrap().starts_with("kube_service_")).collect();
@@ -455,8 +440,7 @@ async fn a_name_of_its_own_with_what_the_controller_wrote_shows_whose_a_load_bal
     world.until("its nodes are members", |world| member_names(world) == ["own-1", "own-2"]).await;
     world.quiet_unplanned().await;
     assert!(world.warnings("web").is_empty(), "{:?}", world.warnings("web"));
-    world.delete("web");
-    world.until_gone("web").await;
+    world.release("web").await;
     assert!(world.cloud.load_balancers().is_empty() && world.cloud.floating_ips().is_empty());
 }
 
@@ -480,8 +464,7 @@ async fn less_than_that_shows_nothing(
     world.start().await;
     world.until_warned("web", NOT_OURS).await;
     world.quiet_unplanned().await;
-    world.delete("web");
-    world.until_gone("web").await;
+    world.release("web").await;
     assert_eq!(world.cloud_state(), before);
     assert!(world.take_cloud_writes().is_empty());
 }

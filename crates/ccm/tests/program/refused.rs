@@ -75,8 +75,8 @@ impl Wish {
 
     fn ask(self, world: &World) {
         match self {
-            Self::Limit => world.annotate("web", &format!("{ANNOTATION}connection-limit"), Some("7")),
-            Self::Tags => world.annotate("web", &format!("{ANNOTATION}tags"), Some("team-a")),
+            Self::Limit => world.annotate("web", "connection-limit", Some("7")),
+            Self::Tags => world.annotate("web", "tags", Some("team-a")),
             Self::PoolOfNewPort => world.patch(
                 "web",
                 &json!({"spec": {"ports": [
@@ -86,7 +86,7 @@ impl Wish {
             ),
             Self::Proxy => world.annotate("web", PROXY, Some("v2")),
             Self::HealthMonitor => {
-                world.annotate("web", &format!("{ANNOTATION}enable-health-monitor"), Some("true"));
+                world.annotate("web", "enable-health-monitor", Some("true"));
             }
             Self::Ranges => {
                 world.patch("web", &json!({"spec": {"loadBalancerSourceRanges": ["192.0.2.0/24"]}}));
@@ -172,7 +172,7 @@ async fn a_floating_ip_that_cannot_be_made_keeps_no_node_away() {
     world.cloud.faults().add(posts.answer(409, neutron_refusal()));
     let (status, _) = world.cloud.admin().delete("network", &path);
     assert_eq!(status, 204);
-    world.annotate("web", &format!("{ANNOTATION}connection-limit"), Some("7"));
+    world.annotate("web", "connection-limit", Some("7"));
     world.until_warned("web", "floatingip").await;
     world.add_node("node-3", "v1.36.0");
     world.until("the new node is a member", |world| leads(world, &[80], 3)).await;
@@ -187,7 +187,7 @@ async fn members_follow_nodes_while_neutron_is_down() {
     let before = world.ingress("web");
     world.cloud.faults().add(Fault::new().service("network").answer(503, json!({})));
     world.pass(5400).await;
-    world.annotate("web", &format!("{ANNOTATION}connection-limit"), Some("7"));
+    world.annotate("web", "connection-limit", Some("7"));
     world.add_node("node-3", "v1.36.0");
     world.until("the new node is a member", |world| leads(world, &[80], 3)).await;
     world.until("the limit is set", |world| world.cloud.listeners()[0]["connection_limit"] == 7).await;
@@ -244,8 +244,7 @@ async fn the_repair_of_a_failed_batch_takes_no_member_out() {
         "protocol_port": member["protocol_port"]})
     };
     put(&world, &path, &json!({"members": members.iter().map(keep).collect::<Vec<_>>()}));
-    world.annotate("web", &format!("{ANNOTATION}connection-limit"), Some("9"));
-    world.quiet().await;
+    world.annotate_to_rest("web", "connection-limit", Some("9")).await;
     let least = Least::over(&world);
     world.cloud.faults().add_worker(WorkerFault::fail(OperationKind::MemberBatch).times(3));
     world.add_node("node-3", "v1.36.0");
@@ -313,7 +312,7 @@ async fn a_listener_whose_successor_fails_comes_back_at_once_and_makes_way_once_
     let successor = octavia(Method::POST, "/listeners$").with_body("X-Forwarded-For");
     let failing = world.cloud.faults().add(successor.answer(status, json!({})));
     world.take_calls();
-    world.annotate("web", &format!("{ANNOTATION}x-forwarded-for"), Some("true"));
+    world.annotate("web", "x-forwarded-for", Some("true"));
     world.until("it made way", |world| world.cloud.listeners().is_empty()).await;
     world.pass(15).await;
     assert!(leads(&world, &[80], 2), "the port is served");
@@ -335,7 +334,7 @@ async fn a_listener_makes_way_only_when_all_that_its_successor_needs_is_there() 
     let world = World::serving(&on_port_80()).await;
     world.cloud.faults().add(octavia(Method::POST, "/pools$").answer(403, refusal(403)));
     world.take_calls();
-    world.annotate("web", &format!("{ANNOTATION}x-forwarded-for"), Some("true"));
+    world.annotate("web", "x-forwarded-for", Some("true"));
     world.until_warned("web", "SyncLoadBalancerFailed").await;
     world.add_node("node-3", "v1.36.0");
     world.pass(7200).await;
@@ -358,7 +357,7 @@ async fn a_listener_does_not_make_way_where_the_quota_has_no_room_for_another(#[
     let world = World::serving(&on_port_80()).await;
     world.cloud.set_octavia_quota("listener", quota);
     world.take_calls();
-    world.annotate("web", &format!("{ANNOTATION}x-forwarded-for"), Some("true"));
+    world.annotate("web", "x-forwarded-for", Some("true"));
     world.until_warned("web", "quota of listeners is used up").await;
     world.add_node("node-3", "v1.36.0");
     world.until("the new node is a member", |world| leads(world, &[80], 3)).await;
@@ -376,7 +375,7 @@ async fn a_listener_does_not_make_way_where_the_quota_has_no_room_for_another(#[
 async fn a_quota_that_may_not_be_read_stops_no_change() {
     let world = World::serving(&on_port_80()).await;
     world.cloud.faults().add(octavia(Method::GET, "/quotas/").answer(403, refusal(403)));
-    world.annotate("web", &format!("{ANNOTATION}x-forwarded-for"), Some("true"));
+    world.annotate("web", "x-forwarded-for", Some("true"));
     let is_changed = |world: &World| world.cloud.listeners().iter().all(|one| one["protocol"] == "HTTP");
     world.until("it changes", |world| is_changed(world) && leads(world, &[80], 2)).await;
 }
@@ -387,7 +386,7 @@ async fn a_restart_takes_no_listener_off_for_one_that_was_refused() {
     let mut world = World::serving(&on_port_80()).await;
     let successor = octavia(Method::POST, "/listeners$").with_body("X-Forwarded-For");
     let refused = world.cloud.faults().add(successor.answer(400, refusal(400)));
-    world.annotate("web", &format!("{ANNOTATION}x-forwarded-for"), Some("true"));
+    world.annotate("web", "x-forwarded-for", Some("true"));
     world.until_warned("web", "SyncLoadBalancerFailed").await;
     world.until("the port is served", |world| leads(world, &[80], 2)).await;
     world.pass(30).await;
@@ -401,12 +400,12 @@ async fn a_restart_takes_no_listener_off_for_one_that_was_refused() {
     }
     world.until_warned("web", "as an earlier Event reported; an attempt interrupts connections").await;
     world.cloud.faults().remove(refused);
-    world.annotate("web", &format!("{ANNOTATION}connection-limit"), Some("7"));
+    world.annotate("web", "connection-limit", Some("7"));
     world.pass(600).await;
     assert_eq!(world.cloud.listeners()[0]["protocol"], "TCP", "another setting is no reason to try again");
-    world.annotate("web", &format!("{ANNOTATION}x-forwarded-for"), None);
+    world.annotate("web", "x-forwarded-for", None);
     world.quiet_unplanned().await;
-    world.annotate("web", &format!("{ANNOTATION}x-forwarded-for"), Some("true"));
+    world.annotate("web", "x-forwarded-for", Some("true"));
     let is_changed = |world: &World| world.cloud.listeners().iter().all(|one| one["protocol"] == "HTTP");
     world
         .until("setting it anew is a reason to try again", |world| {
@@ -424,7 +423,7 @@ async fn a_listener_that_cannot_change_its_protocol_comes_back_after_a_kill() {
     let mut world = World::serving(&on_port_80()).await;
     let posts = octavia(Method::POST, "/listeners$");
     let down = world.cloud.faults().add(posts.clone().answer(503, json!({})));
-    world.annotate("web", &format!("{ANNOTATION}x-forwarded-for"), Some("true"));
+    world.annotate("web", "x-forwarded-for", Some("true"));
     world.until("it made way", |world| world.cloud.listeners().is_empty()).await;
     world.kill().await;
     world.cloud.faults().remove(down);
@@ -479,7 +478,7 @@ async fn a_floating_ip_that_is_refused_for_good_takes_the_serving_one_off_once()
     world.pass(7200).await;
     assert_eq!(*taken_off.lock().unwrap(), 1, "another process does not try again");
     world.until_warned("web", "as an earlier Event reported; an attempt interrupts connections").await;
-    world.annotate("web", &format!("{ANNOTATION}connection-limit"), Some("7"));
+    world.annotate("web", "connection-limit", Some("7"));
     world.pass(600).await;
     assert_eq!(*taken_off.lock().unwrap(), 1, "another setting is no reason to try again");
     world.patch("web", &json!({"spec": {"loadBalancerIP": null}}));
@@ -493,7 +492,7 @@ async fn a_floating_ip_that_is_refused_for_good_takes_the_serving_one_off_once()
 #[tokio::test(start_paused = true)]
 async fn beside_an_unreadable_node_selector_members_without_a_node_go() {
     let world = World::serving(&on_port_80()).await;
-    world.annotate("web", &format!("{ANNOTATION}node-selector"), Some("=v"));
+    world.annotate("web", "node-selector", Some("=v"));
     world.until_warned("web", "node-selector").await;
     world.kube.delete("nodes", "", "node-1").unwrap();
     world.until("the member without a node is gone", |world| leads(world, &[80], 1)).await;
@@ -518,7 +517,7 @@ async fn a_load_balancer_of_occm_that_was_deleted_comes_back_on_its_address() {
     let path = format!("/v2.0/lbaas/loadbalancers/{}?cascade=true", id(&load_balancer(&world)));
     assert_eq!(world.cloud.admin().delete("load-balancer", &path).0, 204);
     world.cloud.settle();
-    world.annotate("web", &format!("{ANNOTATION}connection-limit"), Some("7"));
+    world.annotate("web", "connection-limit", Some("7"));
     world.until("it is there again", |world| leads(world, &[80], 2)).await;
     world.quiet_unplanned().await;
     assert_eq!(world.ingress("web"), before);

@@ -35,8 +35,7 @@ async fn type_changes(world: &World, kind: &str) {
 }
 
 async fn goes(world: &World) {
-    world.delete("web");
-    world.until_gone("web").await;
+    world.release("web").await;
     world.quiet().await;
 }
 
@@ -71,7 +70,7 @@ async fn a_load_balancer_that_is_to_be_retained_stays_and_is_taken_over_again(#[
     assert_eq!((world.ingress("web"), kept(&world).0), (address, before.0));
     assert_eq!(load_balancer(&world)["description"], RETAINED.trim_start_matches("Retained: "));
     assert_eq!(member_names(&world), ["node-1", "node-2"]);
-    world.annotate("web", &format!("{ANNOTATION}reclaim-policy"), None);
+    world.annotate("web", "reclaim-policy", None);
     goes(&world).await;
     assert!(world.cloud.load_balancers().is_empty() && world.cloud.floating_ips().is_empty());
 }
@@ -174,9 +173,7 @@ async fn a_broken_load_balancer_that_was_retained_is_not_replaced() {
 
 #[tokio::test(start_paused = true)]
 async fn the_security_group_of_a_service_goes_though_its_load_balancer_stays() {
-    let mut world = World::new(ApiVersion::V1_36);
-    world.settings.cloud_conf = "manage-security-groups = true\n".to_owned();
-    world.start().await;
+    let world = World::configured("manage-security-groups = true\n").await;
     let groups = |world: &World| {
         let groups = world.cloud.security_groups();
         groups.iter().filter(|group| group["name"].as_str().unwrap().starts_with("lb-sg-")).count()
@@ -224,8 +221,7 @@ async fn retained_and_taken_over(stop: Option<Stop>) -> Vec<Call> {
 async fn started_again(world: &mut World) {
     if !world.survives().await {
         world.kill().await;
-        world.start().await;
-        world.quiet().await;
+        world.start_to_rest().await;
     }
 }
 
@@ -242,13 +238,11 @@ async fn a_namespace_retains_only_what_the_operator_allows(
     let conf = format!("[LoadBalancerNamespace \"{namespace}\"]\nallow-retain=false\n");
     let world = configured(|_| conf).await;
     world.serve(&service("web", json!({}))).await;
-    world.annotate("web", &format!("{ANNOTATION}reclaim-policy"), Some("retain"));
-    world.quiet().await;
+    world.annotate_to_rest("web", "reclaim-policy", Some("retain")).await;
     let warnings = world.warnings("web");
     assert_eq!(warnings.concat().contains("allow-retain"), is_refused, "{warnings:?}");
     // Whatever that says, it serves on.
-    world.add_node("node-3", "v1.36.0");
-    world.quiet().await;
+    world.third_node_joins().await;
     assert_eq!(member_names(&world).len(), 3);
     goes(&world).await;
     assert_eq!(world.cloud.load_balancers().is_empty(), is_refused);

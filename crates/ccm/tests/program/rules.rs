@@ -64,8 +64,7 @@ async fn a_tag_of_somebody_else_is_not_lost_when_a_service_joins(
     world.create(&guest);
     tokio::time::sleep(Duration::from_millis(wait)).await;
     stranger_joins(&world).await;
-    world.until_published("web2").await;
-    world.quiet().await;
+    world.until_served("web2").await;
     for tag in [STRANGER, &lb_name("web"), &lb_name("web2")] {
         assert!(is_tagged(&world, tag), "{tag}: {}", load_balancer(&world)["tags"]);
     }
@@ -133,8 +132,7 @@ async fn a_drain_survives_changes_of_nodes(
     put(&world, &path, &json!({"member": {attribute: value}}));
     tokio::time::sleep(wait).await;
     if restarts {
-        world.restart().await;
-        world.quiet().await;
+        world.restart_to_rest().await;
     }
     world.add_node("node-3", "v1.36.0");
     tokio::time::sleep(Duration::from_millis(2500)).await;
@@ -336,8 +334,7 @@ async fn a_delayed_step_waits_for_that_of_another_service() {
     world.cloud.set_delays(Duration::from_secs(20));
     world.cloud.faults().add(octavia(Method::PUT, "/members").answer(503, json!({})).once());
     world.take_calls();
-    world.add_node("node-3", "v1.36.0");
-    world.quiet().await;
+    world.third_node_joins().await;
     let answers = world.take_calls().into_iter().filter_map(|call| call.answer?.status);
     let refused = answers.filter(|status| *status == StatusCode::CONFLICT).count();
     for pool in world.cloud.pools() {
@@ -371,8 +368,7 @@ async fn a_service_that_goes_waits_for_the_end_of_its_own_step() {
     world.cloud.set_delays(Duration::from_secs(20));
     world.annotate("web", LIMIT, Some("100"));
     world.until("the step is under way", |world| world.cloud_state().contains("PENDING")).await;
-    world.delete("web");
-    world.until_gone("web").await;
+    world.release("web").await;
     assert!(world.cloud.load_balancers().is_empty());
 }
 

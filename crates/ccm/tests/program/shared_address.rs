@@ -19,8 +19,7 @@ fn neighbour(world: &World, proxy: bool) -> Value {
 
 async fn until_both(world: &World, entry: &str) {
     world.until_ingress("web", entry).await;
-    world.until_ingress("web2", entry).await;
-    world.quiet().await;
+    world.until_served_at("web2", entry).await;
     assert_eq!(
         (world.ingress("web"), world.ingress("web2")),
         (vec![entry.to_owned()], vec![entry.to_owned()])
@@ -45,8 +44,7 @@ async fn one_service_that_needs_the_load_balancer_decides_for_all_on_its_address
     until_both(&world, "198.19.0.11(VIP)").await;
     world.annotate("web2", PROXY, Some("v1"));
     until_both(&world, "198.19.0.11(Proxy)").await;
-    world.delete("web2");
-    world.until_gone("web2").await;
+    world.release("web2").await;
     world.until_ingress("web", "198.19.0.11(VIP)").await;
 }
 
@@ -55,8 +53,7 @@ async fn who_insists_on_vip_gets_it_and_decides_for_nobody() {
     let world = World::serving(&service("web", json!({}))).await;
     world.annotate("web", "loadbalancer.openstack.org/ip-mode", Some("vip"));
     world.create(&neighbour(&world, true));
-    world.until_ingress("web2", "198.19.0.11(Proxy)").await;
-    world.quiet().await;
+    world.until_served_at("web2", "198.19.0.11(Proxy)").await;
     assert_eq!(world.ingress("web"), ["198.19.0.11(VIP)"]);
     world.annotate("web2", "loadbalancer.openstack.org/ip-mode", Some("vip"));
     world.annotate("web", "loadbalancer.openstack.org/ip-mode", None);
@@ -72,8 +69,7 @@ async fn a_restart_does_not_turn_the_mode_over_and_back() {
     let events = |world: &World| (world.events("web"), world.events("web2"));
     let before = events(&world);
     world.take_calls();
-    world.restart().await;
-    world.quiet().await;
+    world.restart_to_rest().await;
     let calls = world.take_calls();
     let writes = calls.iter().filter(|call| call.side == Side::Kubernetes && call.write);
     let statuses = writes.filter(|call| call.name == "PATCH services/NAME/status").count();
@@ -104,8 +100,7 @@ async fn on_an_old_cluster_a_plain_service_keeps_its_address() {
     world.start().await;
     world.serve(&service("web", json!({}))).await;
     world.create(&neighbour(&world, true));
-    world.until_ingress("web2", "198.19.0.11.example.org").await;
-    world.quiet().await;
+    world.until_served_at("web2", "198.19.0.11.example.org").await;
     assert_eq!(world.ingress("web"), ["198.19.0.11"]);
 }
 

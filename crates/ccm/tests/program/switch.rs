@@ -1,6 +1,5 @@
 //! The status at the switch from OCCM: pods that reached an application reach it afterwards.
 
-use openstack_ccm_kube_sim::ApiVersion;
 use rstest::rstest;
 use serde_json::{Value, json};
 
@@ -29,9 +28,7 @@ fn as_occm_publishes(annotations: &[(&str, &str)], address: &str, suffix: bool) 
 
 /// Serves a Service, and leaves it as OCCM does: its status, and none of the annotations of this program alone.
 async fn left_by_occm(annotations: &[(&str, &str)], ranges: &[&str], cloud_conf: &str) -> World {
-    let mut world = World::new(ApiVersion::V1_36);
-    world.settings.cloud_conf = cloud_conf.to_owned();
-    world.start().await;
+    let mut world = World::configured(cloud_conf).await;
     let body = json!({"name": "a", "type": "generic", "secret_refs": []});
     let (_, answer) = world.cloud.user().post("key-manager", "/v1/containers", &body);
     let certificate = answer["container_ref"].as_str().unwrap().to_owned();
@@ -43,7 +40,7 @@ async fn left_by_occm(annotations: &[(&str, &str)], ranges: &[&str], cloud_conf:
     }
     world.serve(&web).await;
     world.stop().await;
-    let address = world.annotation("web", &format!("{ANNOTATION}load-balancer-address")).unwrap();
+    let address = world.annotation("web", "load-balancer-address").unwrap();
     let entry = as_occm_publishes(annotations, &address, cloud_conf.contains("enable-ingress-hostname"));
     let status = json!({"status": {"loadBalancer": {"ingress": [entry]}}});
     world.kube.patch_status("services", "default", "web", &status).unwrap();
@@ -79,12 +76,11 @@ async fn no_status_changes_that_pods_got_through_by(
     #[case] expected: &str,
 ) {
     let mut world = left_by_occm(annotations, ranges, "").await;
-    let address = world.annotation("web", &format!("{ANNOTATION}load-balancer-address")).unwrap();
+    let address = world.annotation("web", "load-balancer-address").unwrap();
     let (entry, warned) = expected.strip_suffix('!').map_or((expected, false), |entry| (entry, true));
     let expected = if entry.starts_with('(') { format!("{address}{entry}") } else { entry.to_owned() };
     for _ in 0..2 {
-        world.start().await;
-        world.quiet().await;
+        world.start_to_rest().await;
         assert_eq!(world.ingress("web"), [expected.as_str()]);
         world.stop().await;
     }
@@ -120,8 +116,7 @@ async fn only_a_mode_that_was_another_one_before_has_changed(
     let mut world = left_by_occm(annotations, &[], "").await;
     assert_eq!(changes(&world), [""; 0], "the first publication");
     for _ in 0..2 {
-        world.start().await;
-        world.quiet().await;
+        world.start_to_rest().await;
         world.stop().await;
         assert_eq!(changes(&world), expected);
     }
@@ -130,8 +125,7 @@ async fn only_a_mode_that_was_another_one_before_has_changed(
 #[tokio::test(start_paused = true)]
 async fn a_hostname_for_proxy_load_balancers_stays() {
     let mut world = left_by_occm(&[(PROXY, "v2")], LACKING, "enable-ingress-hostname = true\n").await;
-    world.start().await;
-    world.quiet().await;
+    world.start_to_rest().await;
     assert_eq!(world.ingress("web"), [format!("{IP}.nip.io")]);
 }
 
@@ -139,10 +133,9 @@ async fn a_hostname_for_proxy_load_balancers_stays() {
 #[tokio::test(start_paused = true)]
 async fn the_advice_of_the_warning_helps() {
     let mut world = left_by_occm(&[(XFF, "true")], LACKING, "").await;
-    world.start().await;
-    world.quiet().await;
+    world.start_to_rest().await;
     assert_eq!(world.ingress("web"), [format!("{IP}(VIP)")]);
-    world.annotate("web", &format!("{ANNOTATION}allow-cluster-sources"), Some("true"));
+    world.annotate("web", "allow-cluster-sources", Some("true"));
     world.until_ingress("web", &format!("{IP}(Proxy)")).await;
 }
 
@@ -156,7 +149,7 @@ async fn a_neighbour_on_the_address_follows_unless_that_shuts_pods_out(
     #[case] expected: &str,
 ) {
     let mut world = left_by_occm(&[(PROXY, "v2")], &[], "").await;
-    let load_balancer = world.annotation("web", &format!("{ANNOTATION}load-balancer-id")).unwrap();
+    let load_balancer = world.annotation("web", "load-balancer-id").unwrap();
     world.start().await;
     let mut plain = service("plain", json!({"spec": {"loadBalancerSourceRanges": ranges}}));
     plain["metadata"]["annotations"] = json!({format!("{ANNOTATION}load-balancer-id"): load_balancer});
@@ -166,8 +159,7 @@ async fn a_neighbour_on_the_address_follows_unless_that_shuts_pods_out(
     let entry = json!({"ip": IP, "ipMode": "VIP"});
     let status = json!({"status": {"loadBalancer": {"ingress": [entry]}}});
     world.kube.patch_status("services", "default", "plain", &status).unwrap();
-    world.start().await;
-    world.quiet().await;
+    world.start_to_rest().await;
     assert_eq!(world.ingress("plain"), [format!("{IP}{expected}")]);
     assert_eq!(world.ingress("web"), [format!("{IP}(Proxy)")]);
 }

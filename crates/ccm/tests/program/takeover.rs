@@ -112,8 +112,7 @@ async fn listeners_and_pools_are_tagged_with_the_change_that_they_need() {
     tokio::time::sleep(ALL_MARKED).await;
     assert!(!world.cloud.listeners().iter().chain(&world.cloud.pools()).any(is_marked));
     world.take_calls();
-    world.annotate("blog", "loadbalancer.openstack.org/connection-limit", Some("100"));
-    world.quiet().await;
+    world.annotate_to_rest("blog", "loadbalancer.openstack.org/connection-limit", Some("100")).await;
     assert_eq!(world.take_cloud_writes(), ["PUT listeners/ID"]);
     assert_eq!(world.cloud.listeners().iter().filter(|one| is_marked(one)).count(), 1);
 }
@@ -176,16 +175,13 @@ async fn a_load_balancer_is_marked_after_it_was_put_right() {
 #[tokio::test(start_paused = true)]
 async fn what_is_not_marked_yet_goes_with_its_services() {
     let mut world = left_by_occm().await;
-    world.start().await;
-    world.quiet().await;
+    world.start_to_rest().await;
     assert_eq!(unmarked(&world), 6);
-    world.delete("shop");
-    world.until_gone("shop").await;
+    world.release("shop").await;
     assert_eq!(world.ingress("shop-api").len(), 1);
     assert_eq!((world.cloud.load_balancers().len(), world.cloud.listeners().len()), (4, 5));
     for service in &SERVICES[1..] {
-        world.delete(service);
-        world.until_gone(service).await;
+        world.release(service).await;
     }
     assert!(world.cloud.load_balancers().is_empty() && world.cloud.floating_ips().is_empty());
     assert!(world.cloud.leaked_ports().is_empty());
@@ -256,8 +252,7 @@ async fn a_service_that_occm_refused_is_served_and_an_event_says_so() {
     refused["metadata"]["finalizers"] = json!(["service.kubernetes.io/load-balancer-cleanup"]);
     world.create(&refused);
     world.start().await;
-    world.until_published("web").await;
-    world.quiet().await;
+    world.until_served("web").await;
     let reports: Vec<_> =
         world.events("web").into_iter().filter(|one| one.contains("LoadBalancerSharedInternally")).collect();
     assert!(reports.len() == 1 && reports[0].starts_with("Normal"), "{reports:?}");

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use openstack_ccm_kube_sim::ApiVersion;
 use serde_json::json;
 
 use crate::support::{Call, PROXY, Side, World, service};
@@ -14,9 +13,7 @@ async fn serving(count: usize) -> World {
 
 /// The same with these lines of cloud.conf.
 async fn serving_with(count: usize, conf: &str) -> World {
-    let mut world = World::new(ApiVersion::V1_36);
-    world.settings.cloud_conf = conf.to_owned();
-    world.start().await;
+    let world = World::configured(conf).await;
     for number in 0..count {
         world.create(&service(&format!("web-{number}"), json!({"metadata": {"annotations": {PROXY: "v2"}}})));
     }
@@ -44,8 +41,7 @@ fn counts(calls: &[Call], side: Side) -> BTreeMap<&str, usize> {
 async fn a_restart_only_reads() {
     let mut world = serving(3).await;
     let (state, events) = (world.state(), world.events("web-0"));
-    world.restart().await;
-    world.quiet().await;
+    world.restart_to_rest().await;
     let calls = world.take_calls();
     assert_eq!(writes(&calls), Vec::<&str>::new());
     assert_eq!((world.state(), world.events("web-0")), (state, events));
@@ -55,8 +51,7 @@ async fn a_restart_only_reads() {
 async fn a_restart_with_managed_security_groups_only_reads() {
     let mut world = serving_with(3, "manage-security-groups = true\n").await;
     let state = world.state();
-    world.restart().await;
-    world.quiet().await;
+    world.restart_to_rest().await;
     assert_eq!(writes(&world.take_calls()), Vec::<&str>::new());
     assert_eq!(world.state(), state);
 }
@@ -133,8 +128,7 @@ async fn what_others_write_into_a_service_stays() {
         "reason": "Checked", "message": "", "lastTransitionTime": "2026-01-01T00:00:00Z"}]}});
     world.kube.patch_status("services", "default", "web-0", &condition).unwrap();
     world.annotate("web-0", PROXY, None);
-    world.until_ingress("web-0", "198.19.0.11(VIP)").await;
-    world.quiet().await;
+    world.until_served_at("web-0", "198.19.0.11(VIP)").await;
     let service = world.service("web-0");
     assert_eq!(service["status"]["conditions"][0]["type"], "example.org/Checked");
     assert_eq!(service["metadata"]["annotations"]["example.org/theirs"], "1");

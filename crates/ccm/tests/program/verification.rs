@@ -78,8 +78,7 @@ async fn a_change_of_nodes_does_not_cover_up_what_somebody_else_changed_before(#
     tokio::time::sleep(MADE + CALM).await;
     let is_changed = |world: &World| world.cloud.listeners()[0]["allowed_cidrs"] == json!(["192.0.2.0/24"]);
     if restarts {
-        world.restart().await;
-        world.quiet().await;
+        world.restart_to_rest().await;
     } else {
         tokio::time::sleep(DRIFT).await;
     }

@@ -36,8 +36,7 @@ async fn served() -> World {
 #[tokio::test(start_paused = true)]
 async fn a_changed_limit_is_one_write() {
     let world = served().await;
-    world.annotate("web", "loadbalancer.openstack.org/connection-limit", Some("100"));
-    world.quiet().await;
+    world.annotate_to_rest("web", "loadbalancer.openstack.org/connection-limit", Some("100")).await;
     assert_eq!(world.take_cloud_writes(), ["PUT listeners/ID"]);
     assert_eq!(world.cloud.listeners()[0]["connection_limit"], 100);
 }
@@ -47,8 +46,7 @@ async fn a_changed_limit_is_one_write() {
 async fn an_added_port_is_written_and_no_other() {
     let world = served().await;
     let https = json!({"name": "https", "port": 443, "protocol": "TCP", "nodePort": 30443});
-    world.patch("web", &json!({"spec": {"ports": [http(30080), https]}}));
-    world.quiet().await;
+    world.patch_to_rest("web", &json!({"spec": {"ports": [http(30080), https]}})).await;
     let mut writes = world.take_cloud_writes();
     writes.sort();
     assert_eq!(writes, ["POST listeners", "POST pools", "PUT pools/ID/members"]);
@@ -57,8 +55,7 @@ async fn an_added_port_is_written_and_no_other() {
 #[tokio::test(start_paused = true)]
 async fn a_deletion_is_one_write_for_each_object_that_stands_alone() {
     let world = served().await;
-    world.delete("web");
-    world.until_gone("web").await;
+    world.release("web").await;
     world.quiet().await;
     let mut writes = world.take_cloud_writes();
     writes.sort();
@@ -71,8 +68,7 @@ async fn a_deletion_is_one_write_for_each_object_that_stands_alone() {
 async fn a_creation_writes_its_service_three_times_and_a_restart_not_at_all() {
     let mut world = World::started().await;
     world.create(&service("web", json!({})));
-    world.until_published("web").await;
-    world.quiet().await;
+    world.until_served("web").await;
     let writes = |calls: Vec<Call>| -> Vec<Value> {
         let writes = calls.into_iter().filter(|call| call.name == "PATCH services/NAME/status");
         writes.filter_map(|call| call.request).map(|request| request.body).collect()
@@ -83,8 +79,7 @@ async fn a_creation_writes_its_service_three_times_and_a_restart_not_at_all() {
     assert!(has(held, "/metadata/finalizers"), "{held}");
     assert!(has(named, "/metadata/annotations") && !has(named, "/status"), "{named}");
     assert!(has(published, "/status"), "{published}");
-    world.restart().await;
-    world.quiet().await;
+    world.restart_to_rest().await;
     assert_eq!(writes(world.take_calls()), Vec::<Value>::new());
 }
 

@@ -22,8 +22,7 @@ fn full(key: &str) -> String {
 /// A certificate that Barbican has.
 fn certificate(world: &World) -> String {
     let body = json!({"name": "ours", "type": "generic", "secret_refs": []});
-    let (status, answer) = world.cloud.user().post("key-manager", "/v1/containers", &body);
-    assert_eq!(status, 201, "{answer}");
+    let answer = world.cloud.user().make("key-manager", "/v1/containers", &body);
     answer["container_ref"].as_str().unwrap().to_owned()
 }
 
@@ -149,8 +148,7 @@ async fn goes_on(annotation: &Annotation, value: &str) {
     let right: Vec<(&str, &str)> = right.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect();
     world.serve(&annotated(&right)).await;
     let before = what_serves(&world);
-    world.annotate("web", annotation.key, Some(value));
-    world.quiet().await;
+    world.annotate_to_rest("web", annotation.key, Some(value)).await;
     assert_harmless(&world, &format!("{what} itself"), &before);
 
     world.add_node("node-3", "v1.36.0");
@@ -179,8 +177,7 @@ async fn goes_on(annotation: &Annotation, value: &str) {
     world.quiet().await;
     assert_harmless(&world, &what, &before);
 
-    world.restart().await;
-    world.quiet().await;
+    world.restart_to_rest().await;
     world.add_node("node-4", "v1.36.0");
     let expected = expected(&[second, third, "node-4"]);
     until_members(&world, &format!("{what}: a node joins after a restart"), &expected).await;
@@ -218,8 +215,7 @@ async fn a_bool_in_another_case_changes_nothing_on_what_was_made_without_it() {
         let world = World::serving(&service("web", json!({}))).await;
         let before = what_serves(&world);
         world.annotate("web", annotation.key, Some("True"));
-        world.until_warned("web", "write \"true\" or \"false\"").await;
-        world.quiet().await;
+        world.until_warned_at_rest("web", "write \"true\" or \"false\"").await;
         assert_harmless(&world, annotation.key, &before);
     }
 }
@@ -234,8 +230,7 @@ async fn what_does_not_exist_yet_is_refused() {
             let web = service("web", json!({"metadata": {"annotations": {annotation.key: value}}}));
             let shown: String = value.chars().take(80).collect();
             world.create(&web);
-            world.until_warned("web", &shown).await;
-            world.quiet().await;
+            world.until_warned_at_rest("web", &shown).await;
             let warnings = world.warnings("web");
             let named =
                 |one: &&String| one.contains(annotation.key) && one.contains(&shown) && one.contains("; ");
@@ -245,8 +240,7 @@ async fn what_does_not_exist_yet_is_refused() {
                 warnings.iter().any(|one| one.contains("LoadBalancerSettingWrongWithoutEffect"));
             let made = usize::from(annotation.form == Form::Bool || without_effect);
             assert_eq!(world.cloud.load_balancers().len(), made, "{}: {value:?}", annotation.key);
-            world.delete("web");
-            world.until_gone("web").await;
+            world.release("web").await;
             for event in world.kube.list("events", "default").unwrap() {
                 world.kube.delete("events", "default", event["metadata"]["name"].as_str().unwrap()).unwrap();
             }
@@ -289,8 +283,7 @@ async fn source_ranges_that_cannot_be_read_open_nothing() {
         {"name": "https", "port": 443, "protocol": "TCP"}]);
     let annotations = json!({RANGES: "10.0.0.0/8,everybody"});
     world.patch("web", &json!({"metadata": {"annotations": annotations}, "spec": {"ports": ports}}));
-    world.until_warned("web", "LoadBalancerPortWaits").await;
-    world.quiet().await;
+    world.until_warned_at_rest("web", "LoadBalancerPortWaits").await;
     let listeners = world.cloud.listeners();
     assert_eq!(listeners.len(), 1);
     assert_eq!(listeners[0]["allowed_cidrs"], json!(["10.0.0.0/8"]));
@@ -303,8 +296,7 @@ async fn source_ranges_that_cannot_be_read_open_nothing() {
 async fn a_degraded_service_is_cheap() {
     let world = World::serving(&service("web", json!({}))).await;
     world.annotate("web", &full("timeout-client-data"), Some("50s"));
-    world.until_warned("web", "50s").await;
-    world.quiet().await;
+    world.until_warned_at_rest("web", "50s").await;
     world.take_calls();
     tokio::time::sleep(std::time::Duration::from_secs(600)).await;
     let calls = world.take_calls().into_iter();
@@ -333,13 +325,11 @@ async fn what_octavia_takes_is_taken() {
 async fn what_was_changed_in_the_cloud_is_put_right_beside_a_wrong_value() {
     let world = World::serving(&service("web", json!({}))).await;
     world.annotate("web", &full("timeout-client-data"), Some("50s"));
-    world.until_warned("web", "50s").await;
-    world.quiet().await;
+    world.until_warned_at_rest("web", "50s").await;
     let id = world.cloud.listeners()[0]["id"].as_str().unwrap().to_owned();
     let path = format!("/v2.0/lbaas/listeners/{id}");
     let body = json!({"listener": {"connection_limit": 7, "timeout_client_data": 9000}});
-    let (status, answer) = world.cloud.user().put("load-balancer", &path, &body);
-    assert_eq!(status, 200, "{answer}");
+    world.cloud.user().change("load-balancer", &path, &body);
     world.cloud.settle();
     world.until("the limit is put right", |world| world.cloud.listeners()[0]["connection_limit"] == -1).await;
     assert_eq!(

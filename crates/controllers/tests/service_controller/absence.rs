@@ -45,8 +45,7 @@ async fn another_object_of_the_same_name_does_not_release_what_the_vanished_one_
     let world = World::started(LATEST).await;
     world.serve("app").await;
     world.kube.lose("services", "default", "app").unwrap();
-    world.create("app").await;
-    world.until_published("app").await;
+    world.create_published("app").await;
     settle().await;
     let calls = cloud_calls(&world);
     assert!(calls.iter().all(|call| call.starts_with("cloud serves")), "{calls:?}");

@@ -20,8 +20,7 @@ const OTHER: &str = "example.org/other";
 async fn framework_s10_a_refused_status_is_reported_and_tried_again() {
     let world = World::started(ApiVersion::V1_36).await;
     world.wire.break_next("ingress", Fault::Answer(409));
-    world.create("app").await;
-    world.until_published("app").await;
+    world.create_published("app").await;
     settle().await;
     let events = world.events("app");
     let expected = "Warning SyncLoadBalancerFailed: Error syncing load balancer: failed to update load balancer \
@@ -55,8 +54,7 @@ async fn a_first_status_that_cannot_be_written_is_not_made_up_for_without_its_an
 async fn framework_m12_a_missing_permission_is_named() {
     let world = World::started(ApiVersion::V1_36).await;
     world.wire.break_next("ingress", Fault::Answer(403));
-    world.create("app").await;
-    world.until_published("app").await;
+    world.create_published("app").await;
     settle().await;
     let events = world.events("app");
     assert!(events.iter().any(|event| event.contains("answered 403 Forbidden")), "{events:?}");
@@ -106,8 +104,7 @@ async fn framework_s27_a_finalizer_that_another_adds_meanwhile_survives() {
         services.patch("app", &kube::api::PatchParams::default(), &patch).await.unwrap();
     });
     world.wire.break_next("finalizers", Fault::After(add));
-    world.create("app").await;
-    world.until_published("app").await;
+    world.create_published("app").await;
     let service = world.get("app").await.unwrap();
     assert_eq!(finalizers(&service), [OTHER, FINALIZER]);
     assert_eq!(annotation(&service, "theirs").as_deref(), Some("1"));
@@ -136,8 +133,7 @@ async fn framework_s27_a_finalizer_that_another_adds_meanwhile_survives() {
 async fn a_lost_answer_leads_to_the_same_end(#[case] write: &'static str) {
     let world = World::started(ApiVersion::V1_36).await;
     world.wire.break_next(write, Fault::LostAnswer);
-    world.create("app").await;
-    world.until_published("app").await;
+    world.create_published("app").await;
     tokio::time::sleep(std::time::Duration::from_secs(600)).await;
     // At most one repetition, before the watch has shown that the first was carried out; it changes nothing there.
     let journal = world.wire.journal();
@@ -156,8 +152,7 @@ async fn a_silent_api_server_holds_up_one_service_and_not_for_ever() {
     world.wire.break_next("ingress", Fault::Silence);
     world.create("stuck").await;
     settle().await;
-    world.create("other").await;
-    world.until_published("other").await;
+    world.create_published("other").await;
     assert!(world.ingress("stuck").await.is_empty());
     world.until_published("stuck").await;
     world.wire.heal();

@@ -41,8 +41,7 @@ async fn a_proxy_protocol_load_balancer_is_published_as_the_cluster_can(
     #[case] expected: &str,
 ) {
     let world = world(version, gate).await;
-    world.create("app").await;
-    world.until_published("app").await;
+    world.create_published("app").await;
     settle().await;
     assert_eq!(world.ingress("app").await, [expected]);
     // Nothing turns over later.
@@ -87,8 +86,7 @@ async fn a_gate_that_is_switched_shows_nowhere_and_is_found_all_the_same() {
 #[tokio::test(start_paused = true)]
 async fn a_mode_that_a_write_loses_is_replaced_in_the_same_reconciliation() {
     let world = world(ApiVersion::V1_36, None).await;
-    world.create("first").await;
-    world.until_published("first").await;
+    world.create_published("first").await;
     settle().await;
     world.wire.journal();
     // The next write reaches a server that does not know the field.

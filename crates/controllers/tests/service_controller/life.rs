@@ -207,8 +207,7 @@ async fn framework_s16_a_changed_service_is_served_as_it_is_now() {
 #[tokio::test(start_paused = true)]
 async fn own_writes_cause_no_second_reconciliation_but_a_users_do() {
     let world = World::started(LATEST).await;
-    world.create("app").await;
-    world.until_published("app").await;
+    world.create_published("app").await;
     tokio::time::sleep(Duration::from_secs(1000)).await;
     let reconciliations =
         |journal: Vec<String>| journal.iter().filter(|line| line.starts_with("cloud")).count();
@@ -275,8 +274,7 @@ async fn waiting_costs_no_worker_and_ends_with_a_wake() {
     settle().await;
     // The id is written at once, so that a restart finds what was made.
     assert_eq!(annotation(&world.get("slow").await.unwrap(), ID).as_deref(), Some("lb-app"));
-    world.create("quick").await;
-    world.until_published("quick").await;
+    world.create_published("quick").await;
     assert!(world.ingress("slow").await.is_empty());
     world.wire.journal();
     world.wake("slow");
@@ -337,8 +335,7 @@ async fn a_provider_that_wants_another_reconciliation_gets_it_or_a_check_for_dri
     world.options.resync = Some(resync);
     world.start().await;
     world.cloud.requeue_after(Duration::from_secs(30));
-    world.create("app").await;
-    world.until_published("app").await;
+    world.create_published("app").await;
     settle().await;
     let events = world.events("app");
     world.wire.journal();
@@ -425,8 +422,7 @@ async fn framework_s17_a_new_service_of_the_same_name_waits_for_the_old_load_bal
     // The old one vanishes and the new one comes while the watch looks away.
     world.patch("app", json!({"metadata": {"finalizers": []}})).await;
     world.delete("app").await;
-    world.create("app").await;
-    world.until_published("app").await;
+    world.create_published("app").await;
     settle().await;
     let journal = world.wire.journal();
     let cloud: Vec<&String> = journal.iter().filter(|line| line.starts_with("cloud")).collect();
@@ -455,7 +451,6 @@ async fn a_panic_in_the_provider_harms_no_other_service() {
     world.start().await;
     world.cloud.panic_next();
     world.create("first").await;
-    world.create("second").await;
-    world.until_published("second").await;
+    world.create_published("second").await;
     world.until_published("first").await;
 }

@@ -41,8 +41,7 @@ async fn a_failure_that_repeats_is_one_event_with_a_count() {
             "the cloud answered 503",
         )));
     }
-    world.create("app").await;
-    world.until_published("app").await;
+    world.create_published("app").await;
     settle().await;
     assert_eq!(
         world.events("app"),

@@ -120,10 +120,15 @@ impl World {
 
     /// Creates a Service and waits until it is published; what it took is forgotten.
     pub(crate) async fn serve(&self, name: &str) {
-        self.create(name).await;
-        self.until_published(name).await;
+        self.create_published(name).await;
         settle().await;
         self.wire.journal();
+    }
+
+    /// Creates a Service and waits until it is published.
+    pub(crate) async fn create_published(&self, name: &str) {
+        self.create(name).await;
+        self.until_published(name).await;
     }
 
     pub(crate) async fn get(&self, name: &str) -> Option<Service> {

@@ -26,8 +26,7 @@ async fn small_cloud() -> World {
     world.cloud.set_delay(OperationKind::LoadBalancerCreate, Capacity::SMALL_CREATION);
     world.cloud.set_capacity(Some(Capacity::small()));
     world.start().await;
-    world.add_node("node-3", "v1.36.0");
-    world.quiet().await;
+    world.third_node_joins().await;
     world.take_calls();
     world
 }
@@ -100,17 +99,14 @@ async fn changes_cost_no_more_calls_than_the_table_says() {
     let mut ports = world.service(&name(0))["spec"]["ports"].clone();
     let third = json!({"name": "more", "port": 8080, "protocol": "TCP", "nodePort": 30999});
     ports.as_array_mut().unwrap().push(third);
-    world.patch(&name(0), &json!({"spec": {"ports": ports}}));
-    world.quiet().await;
+    world.patch_to_rest(&name(0), &json!({"spec": {"ports": ports}})).await;
     assert_within(&world, PORT_ADDED, 1);
     node_joins(&world, "node-4").await;
     assert_within(&world, NODE_ADDED, 13);
-    world.annotate(&name(0), PROXY, Some("false"));
-    world.quiet().await;
+    world.annotate_to_rest(&name(0), PROXY, Some("false")).await;
     assert_within(&world, PROXY_OFF, 1);
     for _ in 0..2 {
-        world.restart().await;
-        world.quiet().await;
+        world.restart_to_rest().await;
         assert_within(&world, RESTART, 6);
     }
     delete(&world, 0..6).await;
@@ -151,8 +147,7 @@ async fn a_wrong_annotation_makes_no_change_dearer() {
     for (node, switched) in [("right", 0), ("wrong", 1)] {
         node_joins(&world, node).await;
         let joined = octavia_calls(&world).len();
-        world.annotate(&name(switched), PROXY, Some("false"));
-        world.quiet().await;
+        world.annotate_to_rest(&name(switched), PROXY, Some("false")).await;
         let switched = octavia_calls(&world).len();
         costs.push((joined, switched));
         for number in 0..16 {
@@ -195,8 +190,7 @@ async fn cost_of_proxy(role: Role, count: u16) -> usize {
         second["metadata"]["annotations"] = json!({"loadbalancer.openstack.org/load-balancer-id": id});
         world.serve(second).await;
     }
-    world.annotate("wide", PROXY, Some("v2"));
-    world.quiet().await;
+    world.annotate_to_rest("wide", PROXY, Some("v2")).await;
     let pools = world.cloud.pools();
     assert_eq!(pools.iter().filter(|pool| pool["protocol"] == "PROXYV2").count(), usize::from(count));
     world.take_calls().iter().filter(|call| call.side == Side::OpenStack).count()

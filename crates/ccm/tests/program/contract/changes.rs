@@ -29,8 +29,7 @@ async fn served() -> World {
 }
 
 async fn changed(world: &World, change: &Value) -> Vec<String> {
-    world.patch("web", change);
-    world.quiet().await;
+    world.patch_to_rest("web", change).await;
     world.take_cloud_writes()
 }
 
@@ -45,8 +44,7 @@ fn only_pool(world: &World) -> Value {
 }
 
 fn edit(cloud: &Sim, path: &str, body: &Value) {
-    let (status, answer) = cloud.user().put("load-balancer", &format!("/v2.0/lbaas/{path}"), body);
-    assert!(status < 300, "{answer}");
+    cloud.user().change("load-balancer", &format!("/v2.0/lbaas/{path}"), body);
     cloud.settle();
 }
 
@@ -127,15 +125,12 @@ async fn e5_attributes_of_a_listener_change_together() {
 #[tokio::test(start_paused = true)]
 async fn e6_the_method_follows_its_annotation() {
     let world = served().await;
-    world.annotate("web", METHOD, Some("LEAST_CONNECTIONS"));
-    world.quiet().await;
+    world.annotate_to_rest("web", METHOD, Some("LEAST_CONNECTIONS")).await;
     assert_eq!(world.take_cloud_writes(), ["PUT pools/ID"]);
     assert_eq!(only_pool(&world)["lb_algorithm"], "LEAST_CONNECTIONS");
-    world.annotate("web", METHOD, None);
-    world.quiet().await;
+    world.annotate_to_rest("web", METHOD, None).await;
     assert_eq!(only_pool(&world)["lb_algorithm"], "ROUND_ROBIN");
-    world.annotate("web", METHOD, Some("FOO"));
-    world.quiet().await;
+    world.annotate_to_rest("web", METHOD, Some("FOO")).await;
     assert!(
         world.warnings("web").iter().any(|warning| warning.contains("FOO")),
         "{:?}",
@@ -144,8 +139,7 @@ async fn e6_the_method_follows_its_annotation() {
     assert_eq!(only_pool(&world)["lb_algorithm"], "ROUND_ROBIN");
     assert!(!world.ingress("web").is_empty());
     world.take_calls();
-    world.add_node("node-3", "v1.36.0");
-    world.quiet().await;
+    world.third_node_joins().await;
     assert_eq!(world.take_cloud_writes(), ["PUT pools/ID/members"]);
 }
 
@@ -161,8 +155,7 @@ async fn e7_proxy_protocol_is_switched_without_a_gap() {
         [("v2", "PROXYV2", "Proxy"), ("true", "PROXY", "Proxy"), ("false", "TCP", "VIP")]
     {
         world.annotate("web", PROXY, Some(value));
-        world.until_ingress("web", &format!("198.19.0.11({mode})")).await;
-        world.quiet().await;
+        world.until_served_at("web", &format!("198.19.0.11({mode})")).await;
         let writes = [
             "POST pools",
             "PUT pools/ID/members",
@@ -182,8 +175,7 @@ async fn e7_proxy_protocol_is_switched_without_a_gap() {
 #[tokio::test(start_paused = true)]
 async fn e8_a_listener_of_another_protocol_is_replaced() {
     let world = served().await;
-    world.annotate("web", HEADERS, Some("true"));
-    world.quiet().await;
+    world.annotate_to_rest("web", HEADERS, Some("true")).await;
     assert_eq!(listener(&world, 80)["protocol"], "HTTP");
     assert_eq!(only_pool(&world)["protocol"], "HTTP");
     let warnings = world.warnings("web");
@@ -201,8 +193,7 @@ async fn e10_headers_and_proxy_protocol_exclude_each_other() {
     assert_eq!(changed(&world, &both).await, Vec::<String>::new());
     assert!(!world.warnings("web").is_empty());
     assert!(!world.ingress("web").is_empty(), "the last good state serves on");
-    world.add_node("node-3", "v1.36.0");
-    world.quiet().await;
+    world.third_node_joins().await;
     assert_eq!(world.take_cloud_writes(), ["PUT pools/ID/members"]);
 }
 
@@ -226,8 +217,7 @@ async fn e13_the_limit_is_reset_and_the_header_kept() {
     let path = format!("listeners/{}", id(&listener(&world, 80)));
     let headers = json!({"X-Forwarded-For": "true", "X-Forwarded-Port": "true"});
     edit(&world.cloud, &path, &json!({"listener": {"connection_limit": 7, "insert_headers": headers}}));
-    world.annotate("web", &format!("{ANNOTATION}timeout-client-data"), Some("60000"));
-    world.quiet().await;
+    world.annotate_to_rest("web", "timeout-client-data", Some("60000")).await;
     let listener = listener(&world, 80);
     assert_eq!((&listener["connection_limit"], &listener["insert_headers"]), (&json!(-1), &headers));
 }
@@ -240,8 +230,7 @@ async fn e14_a_listener_of_an_administrator_stays() {
     let world = served().await;
     let body = json!({"listener": {"name": "admin", "protocol": "TCP", "protocol_port": 9999,
         "loadbalancer_id": load_balancer(&world)["id"]}});
-    let (status, answer) = world.cloud.user().post("load-balancer", "/v2.0/lbaas/listeners", &body);
-    assert_eq!(status, 201, "{answer}");
+    world.cloud.user().make("load-balancer", "/v2.0/lbaas/listeners", &body);
     world.cloud.settle();
     let writes = changed(&world, &ports(&[("TCP", 80, 30080), ("TCP", 443, 30443)])).await;
     assert!(!writes.iter().any(|write| write.starts_with("DELETE")), "{writes:?}");
@@ -260,7 +249,7 @@ async fn e15_a_listener_of_somebody_else_is_a_conflict(#[case] headers: bool) {
         World::serving(&annotated(&[("x-forwarded-for", if headers { "true" } else { "false" })])).await;
     let path = format!("listeners/{}", id(&listener(&world, 80)));
     edit(&world.cloud, &path, &json!({"listener": {"tags": ["team-a"]}}));
-    world.annotate("web", &format!("{ANNOTATION}connection-limit"), Some("100"));
+    world.annotate("web", "connection-limit", Some("100"));
     world.until_warned("web", "already used by listener").await;
     assert_eq!(listener(&world, 80)["tags"], json!(["team-a"]));
     assert_eq!(listener(&world, 80)["connection_limit"], -1);
@@ -289,11 +278,9 @@ async fn persistence_set_by_hand_stays(#[case] kind: &str, #[case] protocol: &st
     let mut world = World::serving(&annotated(&[("x-forwarded-for", headers)])).await;
     let path = format!("pools/{}", id(&only_pool(&world)));
     edit(&world.cloud, &path, &json!({"pool": {"session_persistence": {"type": kind}}}));
-    world.annotate("web", &format!("{ANNOTATION}lb-method"), Some("LEAST_CONNECTIONS"));
-    world.quiet().await;
+    world.annotate_to_rest("web", "lb-method", Some("LEAST_CONNECTIONS")).await;
     world.restart().await;
-    world.annotate("web", &format!("{ANNOTATION}connection-limit"), Some("100"));
-    world.quiet().await;
+    world.annotate_to_rest("web", "connection-limit", Some("100")).await;
     assert_eq!(only_pool(&world)["lb_algorithm"], "LEAST_CONNECTIONS");
     assert_eq!(only_pool(&world)["session_persistence"]["type"], kind);
     changed(&world, &json!({"spec": {"sessionAffinity": "ClientIP"}})).await;
@@ -323,8 +310,7 @@ async fn e17_udp_stays_plain() {
 async fn e18_settings_of_creation_are_not_changed_later() {
     let world = served().await;
     let flavor = world.cloud.add_octavia_flavor("large");
-    world.annotate("web", &format!("{ANNOTATION}flavor-id"), Some(&flavor));
-    world.quiet().await;
+    world.annotate_to_rest("web", "flavor-id", Some(&flavor)).await;
     assert_eq!(world.take_cloud_writes(), Vec::<String>::new());
     assert!(!world.warnings("web").is_empty(), "the user is warned");
 }
@@ -352,8 +338,7 @@ async fn e20_the_weight_of_a_member_stays() {
     edit(&world.cloud, &format!("pools/{pool}/members/{member}"), &json!({"member": {"weight": 5}}));
     let writes = changed(&world, &json!({"spec": {"sessionAffinity": "ClientIP"}})).await;
     assert_eq!(writes, ["PUT pools/ID"]);
-    world.add_node("node-3", "v1.36.0");
-    world.quiet().await;
+    world.third_node_joins().await;
     let weights: Vec<Value> = world.cloud.members(&pool).iter().map(|one| one["weight"].clone()).collect();
     assert_eq!(weights.iter().filter(|weight| **weight == json!(5)).count(), 1, "{weights:?}");
     assert_eq!(weights.len(), 3);
@@ -369,8 +354,7 @@ async fn e9_e12_tls_is_ended_with_the_certificate_that_is_named() {
     let world = configured(|_| String::new()).await;
     let container = |name: &str| {
         let body = json!({"name": name, "type": "generic", "secret_refs": []});
-        let (status, answer) = world.cloud.user().post("key-manager", "/v1/containers", &body);
-        assert_eq!(status, 201, "{answer}");
+        let answer = world.cloud.user().make("key-manager", "/v1/containers", &body);
         answer["container_ref"].as_str().unwrap().to_owned()
     };
     let (first, second) = (container("a"), container("b"));
@@ -379,22 +363,18 @@ async fn e9_e12_tls_is_ended_with_the_certificate_that_is_named() {
     world.until_warned("web", "foo").await;
     assert!(world.cloud.load_balancers().is_empty());
     world.annotate("web", &key, Some(&first));
-    world.until_published("web").await;
-    world.quiet().await;
+    world.until_served("web").await;
     assert_eq!(listener(&world, 80)["protocol"], "TERMINATED_HTTPS");
     assert_eq!(only_pool(&world)["protocol"], "HTTP");
     world.take_calls();
-    world.annotate("web", &key, Some(&second));
-    world.quiet().await;
+    world.annotate_to_rest("web", &key, Some(&second)).await;
     assert_eq!(world.take_cloud_writes(), ["PUT listeners/ID"]);
     assert_eq!(listener(&world, 80)["default_tls_container_ref"], second);
-    world.annotate("web", HEADERS, Some("true"));
-    world.quiet().await;
+    world.annotate_to_rest("web", HEADERS, Some("true")).await;
     assert_eq!(world.take_cloud_writes(), ["PUT listeners/ID"]);
     assert_eq!(only_pool(&world)["protocol"], "HTTP");
     world.annotate("web", HEADERS, None);
-    world.annotate("web", PROXY, Some("true"));
-    world.quiet().await;
+    world.annotate_to_rest("web", PROXY, Some("true")).await;
     assert_eq!(only_pool(&world)["protocol"], "PROXY");
 }
 
@@ -412,12 +392,11 @@ async fn e12_a_certificate_may_be_in_another_store() {
     let post = Fault::new().service("load-balancer").method(Method::POST).path("loadbalancers$");
     let refused = world.cloud.faults().add(post.answer(400, taken));
     world.create(&annotated(&[("default-tls-container-ref", "foo")]));
-    world.until_warned("web", "Could not retrieve certificate").await;
-    world.quiet().await;
+    world.until_warned_at_rest("web", "Could not retrieve certificate").await;
     let calls = world.take_calls();
     assert!(calls.iter().all(|call| !call.name.contains("containers")), "nobody looks for it");
     world.cloud.faults().remove(refused);
-    world.annotate("web", &format!("{ANNOTATION}default-tls-container-ref"), Some(""));
+    world.annotate("web", "default-tls-container-ref", Some(""));
     world.until_published("web").await;
     assert_eq!(listener(&world, 80)["protocol"], "TCP");
 }
@@ -432,8 +411,7 @@ async fn e12_without_a_key_manager_a_certificate_in_barbican_is_refused() {
     world.start().await;
     let reference = "https://barbican.example.org/v1/containers/11111111-0000-4000-8000-000000000000";
     world.create(&annotated(&[("default-tls-container-ref", reference)]));
-    world.until_warned("web", "the cloud has no key manager").await;
-    world.quiet().await;
+    world.until_warned_at_rest("web", "the cloud has no key manager").await;
     assert!(world.take_cloud_writes().is_empty());
 }
 
@@ -448,13 +426,10 @@ async fn an_outage_of_barbican_holds_up_nothing_else() {
     let reference = answer["container_ref"].as_str().unwrap().to_owned();
     world.serve(&annotated(&[("default-tls-container-ref", &reference)])).await;
     world.cloud.faults().add(Fault::new().service("key-manager").answer(503, json!({})));
-    world.restart().await;
-    world.quiet().await;
+    world.restart_to_rest().await;
     world.take_calls();
-    world.add_node("node-3", "v1.36.0");
-    world.quiet().await;
-    world.annotate("web", &format!("{ANNOTATION}connection-limit"), Some("100"));
-    world.quiet().await;
+    world.third_node_joins().await;
+    world.annotate_to_rest("web", "connection-limit", Some("100")).await;
     assert_eq!(world.take_cloud_writes(), ["PUT pools/ID/members", "PUT listeners/ID"]);
     assert!(world.warnings("web").is_empty(), "{:?}", world.warnings("web"));
 }
@@ -567,8 +542,7 @@ async fn headers_that_octavia_does_not_insert_are_named() {
     let path = format!("listeners/{}", id(&listener(&world, 80)));
     let headers = json!({"X-Forwarded-For": "true", "X-Forwarded-Port": "true", "X-Forwarded-Proto": "true"});
     edit(&world.cloud, &path, &json!({"listener": {"insert_headers": headers}}));
-    world.annotate("web", &format!("{ANNOTATION}connection-limit"), Some("100"));
-    world.quiet().await;
+    world.annotate_to_rest("web", "connection-limit", Some("100")).await;
     let warnings = world.warnings("web");
     assert!(warnings[0].contains("LoadBalancerHeadersNotInserted"), "{warnings:?}");
     assert!(warnings[0].contains("insert X-Forwarded-For, X-Forwarded-Port, which"), "{warnings:?}");

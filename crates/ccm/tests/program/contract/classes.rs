@@ -21,8 +21,7 @@ fn second_external_network(world: &World) -> (String, String) {
     let (network, subnet) = external_network(&world.cloud, "ext2", "198.51.100.0/24");
     let router = world.cloud.seed().router_id.clone();
     let gateway = json!({"router": {"external_gateway_info": {"network_id": network}}});
-    let (status, answer) = world.cloud.user().put("network", &format!("/v2.0/routers/{router}"), &gateway);
-    assert_eq!(status, 200, "{answer}");
+    world.cloud.user().change("network", &format!("/v2.0/routers/{router}"), &gateway);
     (network, subnet)
 }
 
@@ -59,8 +58,7 @@ async fn l2_a_class_with_tags_hides_the_subnet_of_the_annotation() {
         let seed = world.cloud.seed();
         let tagged = subnet(&world.cloud, &seed.public_network_id, "tagged", "203.0.113.0/24");
         let path = format!("/v2.0/subnets/{tagged}/tags/dmz");
-        let (status, answer) = world.cloud.admin().put("network", &path, &json!({}));
-        assert!(status < 300, "{answer}");
+        world.cloud.admin().change("network", &path, &json!({}));
         "[LoadBalancerClass \"dmz\"]\nfloating-subnet-tags=dmz\n".to_owned()
     })
     .await;
@@ -165,11 +163,9 @@ async fn l6_an_unknown_class_is_an_error(#[case] internal: &str) {
     world.annotate("web", "loadbalancer.openstack.org/class", Some("dmz"));
     world.until_published("web").await;
     world.annotate("web", "loadbalancer.openstack.org/class", Some("gone"));
-    world.until_warned("web", "\"gone\"").await;
-    world.quiet().await;
+    world.until_warned_at_rest("web", "\"gone\"").await;
     world.take_calls();
-    world.add_node("node-3", "v1.36.0");
-    world.quiet().await;
+    world.third_node_joins().await;
     assert_eq!(world.take_cloud_writes(), ["PUT pools/ID/members"], "nodes are followed");
 }
 
@@ -204,8 +200,7 @@ async fn a_node_that_joins_later_is_on_the_subnet_of_the_others(#[case] key: &st
     .await;
     world.serve(&annotated(&[("class", "dmz")])).await;
     let before = member_subnets(&world);
-    world.add_node("node-3", "v1.36.0");
-    world.quiet().await;
+    world.third_node_joins().await;
     let after = member_subnets(&world);
     assert_eq!((before.len(), after.len()), (2, 3));
     assert!(after.iter().all(|subnet| *subnet == before[0]), "{before:?} {after:?}");
@@ -221,12 +216,10 @@ async fn a_class_that_is_added_later_changes_new_members_only() {
     })
     .await;
     world.serve(&service("web", json!({}))).await;
-    world.annotate("web", "loadbalancer.openstack.org/class", Some("dmz"));
-    world.quiet().await;
+    world.annotate_to_rest("web", "loadbalancer.openstack.org/class", Some("dmz")).await;
     let old = json!(world.cloud.seed().subnet_id);
     assert_eq!(member_subnets(&world), [old.clone(), old.clone()]);
-    world.add_node("node-3", "v1.36.0");
-    world.quiet().await;
+    world.third_node_joins().await;
     let mut subnets = member_subnets(&world);
     subnets.retain(|subnet| *subnet != old);
     assert_eq!(subnets, [json!(other)]);

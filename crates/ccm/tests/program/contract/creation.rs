@@ -12,15 +12,10 @@ use super::setup::{
     annotated, cluster_subnet, cluster_uid, configured_on, forget_load_balancer, id, legacy_name,
     load_balancer, make_load_balancer, member_names, member_subnets, only_floating_ip,
 };
-use crate::support::{ADDRESS, ANNOTATION, World, lb_name, service};
+use crate::support::{ADDRESS, World, lb_name, service};
 
 fn with_ports(ports: &Value) -> Value {
     service("web", json!({"spec": {"ports": ports}}))
-}
-
-fn members(world: &World) -> Vec<Value> {
-    let pools = world.cloud.pools();
-    pools.iter().flat_map(|pool| world.cloud.members(pool["id"].as_str().unwrap())).collect()
 }
 
 /// The tree that the only request for a load balancer asked for.
@@ -42,7 +37,7 @@ fn tags(world: &World) -> [String; 3] {
 }
 
 fn load_balancer_id(world: &World) -> Option<String> {
-    world.annotation("web", &format!("{ANNOTATION}load-balancer-id"))
+    world.annotation("web", "load-balancer-id")
 }
 
 /// Lines of cloud.conf that name neither network nor subnet.
@@ -66,8 +61,7 @@ async fn c1_the_base_is_what_occm_makes() {
     let world = World::started_on(RELEASE).await;
     let ports = json!([{"name": "http", "port": 80, "protocol": "TCP", "nodePort": 30080}]);
     world.create(&with_ports(&ports));
-    world.until_ingress("web", "198.19.0.11(VIP)").await;
-    world.quiet().await;
+    world.until_served_at("web", "198.19.0.11(VIP)").await;
     let (subnet, tags) = (world.cloud.seed().subnet_id.clone(), tags(&world));
     let member = |name: &str, address: &str| json!({"name": name, "address": address, "protocol_port": 30080, "subnet_id": subnet});
     let expected = json!({
@@ -135,7 +129,7 @@ async fn c2_c3_each_port_gets_listener_and_pool() {
     let name = lb_name("web");
     let expected = ["0_{} TCP", "1_{} TCP", "2_{} UDP", "3_{} SCTP"];
     assert_eq!(listeners, expected.map(|form| format!("listener_{}", form.replace("{}", &name))));
-    assert_eq!(members(&world).len(), 8);
+    assert_eq!(world.members().len(), 8);
 }
 
 /// Session affinity by client address is persistence by source address.
@@ -160,8 +154,7 @@ async fn c5_long_names_fit_and_are_found_again() {
     let made = world.cloud.load_balancers();
     assert_eq!(made[0]["name"].as_str().map(str::len), Some(255));
     forget_load_balancer(&world);
-    world.restart().await;
-    world.quiet().await;
+    world.restart_to_rest().await;
     assert_eq!(load_balancer_id(&world).as_deref(), made[0]["id"].as_str());
     assert_eq!(world.cloud.load_balancers().len(), 1);
 }
@@ -174,7 +167,7 @@ async fn c6_limit_and_timeouts_come_from_annotations() {
     let world = World::started_on(RELEASE).await;
     world.create(&annotated(&[("connection-limit", "abc"), ("timeout-member-connect", "7000")]));
     world.until_warned("web", "abc").await;
-    world.annotate("web", &format!("{ANNOTATION}connection-limit"), Some("100"));
+    world.annotate("web", "connection-limit", Some("100"));
     world.until_published("web").await;
     let listener = world.cloud.listeners()[0].clone();
     assert_eq!(
@@ -210,8 +203,7 @@ async fn c7_an_old_octavia_leaves_out_what_it_cannot_do(#[case] api: u8, #[case]
     world.cloud.add_octavia_availability_zone("az1");
     world.cloud.set_octavia_api(api);
     world.create(&annotated(&[("flavor-id", flavor.as_str()), ("availability-zone", "az1")]));
-    world.until_published("web").await;
-    world.quiet().await;
+    world.until_served("web").await;
     let made = load_balancer(&world);
     let expected = if api < 6 { Value::Null } else { json!(flavor) };
     assert_eq!((&made["flavor_id"], &made["availability_zone"]), (&expected, &Value::Null));
@@ -231,8 +223,7 @@ async fn c8_a_port_of_the_user_is_the_vip() {
     let seed = world.cloud.seed();
     let fixed_ips = json!([{"subnet_id": seed.subnet_id, "ip_address": "198.18.0.177"}]);
     let port = json!({"port": {"network_id": seed.network_id, "fixed_ips": fixed_ips}});
-    let (status, answer) = world.cloud.user().post("network", "/v2.0/ports", &port);
-    assert_eq!(status, 201, "{answer}");
+    let answer = world.cloud.user().make("network", "/v2.0/ports", &port);
     let vip = id(&answer["port"]);
     world.create(&annotated(&[("port-id", &vip)]));
     world.until_published("web").await;
@@ -287,16 +278,13 @@ async fn c12_without_a_subnet_that_of_most_nodes_is_taken() {
     // C13: OCCM would fail over this one.
     add_hybrid_node(&world);
     world.create(&annotated(&[]));
-    world.until_published("web").await;
-    world.quiet().await;
+    world.until_served("web").await;
     let subnet = json!(world.cloud.seed().subnet_id);
     assert_eq!(posted(&world)["vip_subnet_id"], subnet);
     assert!(member_subnets(&world).iter().all(|of_member| *of_member == subnet));
-    let warnings = world.warnings("web");
-    assert!(warnings.len() == 1 && warnings[0].contains("LoadBalancerNodesSkipped"), "{warnings:?}");
+    world.assert_warned_once("web", "LoadBalancerNodesSkipped");
     forget_load_balancer(&world);
-    world.restart().await;
-    world.quiet().await;
+    world.restart_to_rest().await;
     let asked: Vec<_> = world.take_calls().into_iter().filter(|call| call.name.contains("ports")).collect();
     assert!(asked.is_empty(), "an existing load balancer shows its subnet: {asked:?}");
     assert!(load_balancer_id(&world).is_some());
@@ -312,8 +300,7 @@ async fn c13_no_subnet_and_no_server_is_refused_before_anything_is_made() {
     add_hybrid_node(&world);
     world.start().await;
     world.create(&annotated(&[]));
-    world.until_warned("web", "set subnet-id").await;
-    world.quiet().await;
+    world.until_warned_at_rest("web", "set subnet-id").await;
     assert_eq!(world.take_cloud_writes(), [""; 0]);
 }
 
@@ -327,7 +314,7 @@ async fn c14_without_node_ports_there_are_no_members() {
         &service("web", json!({"spec": {"allocateLoadBalancerNodePorts": false}})),
     )
     .await;
-    assert!(members(&world).is_empty());
+    assert!(world.members().is_empty());
     assert_eq!((world.cloud.pools().len(), world.cloud.floating_ips().len()), (1, 1));
 }
 
@@ -342,7 +329,7 @@ async fn c15_external_addresses_do_and_nodes_without_address_are_left_out() {
     world.kube.patch_status("nodes", "", "node-2", &json!({"status": {"addresses": []}})).unwrap();
     world.serve(&annotated(&[])).await;
     assert_eq!(member_names(&world), ["node-1"]);
-    assert_eq!(members(&world)[0]["address"], "198.18.0.50");
+    assert_eq!(world.members()[0]["address"], "198.18.0.50");
 }
 
 /// A cluster without nodes gets its load balancer, without members, and the user is warned.
@@ -357,7 +344,7 @@ async fn c16_without_nodes_there_is_a_load_balancer_without_members() {
     world.start().await;
     world.create(&annotated(&[]));
     world.until_published("web").await;
-    assert!(members(&world).is_empty());
+    assert!(world.members().is_empty());
     assert!(world.warnings("web").iter().any(|warning| warning.contains("UnAvailableLoadBalancer")));
 }
 
@@ -406,8 +393,7 @@ async fn c19_a_load_balancer_of_the_legacy_name_is_adopted() {
     world.publish("web", "192.0.2.1");
     world.cloud.settle();
     world.start().await;
-    world.until_ingress("web", "198.19.0.11(VIP)").await;
-    world.quiet().await;
+    world.until_served_at("web", "198.19.0.11(VIP)").await;
     assert_eq!(world.cloud.load_balancers().len(), 1);
     assert_eq!(load_balancer_id(&world), Some(legacy));
     let ports: Vec<Value> = world.cloud.listeners().iter().map(|one| one["protocol_port"].clone()).collect();
@@ -470,8 +456,7 @@ async fn c22_one_of_occm_that_is_still_pending_is_waited_for_and_completed() {
     world.until("its id is written", |world| load_balancer_id(world).is_some()).await;
     assert_eq!(load_balancer_id(&world), Some(pending.clone()));
     assert_eq!(load_balancer(&world)["provisioning_status"], "PENDING_CREATE");
-    world.until_published("web").await;
-    world.quiet().await;
+    world.until_served("web").await;
     assert_eq!(world.cloud.load_balancers().len(), 1);
     let listeners = world.cloud.listeners();
     assert!(listeners.len() == 1 && listeners[0]["loadbalancers"][0]["id"] == pending, "{listeners:#?}");
@@ -548,8 +533,7 @@ async fn c24_c25_one_that_fails_in_the_making_is_recreated(#[case] restarted: bo
         assert_eq!(load_balancer(&world)["provisioning_status"], "ERROR");
         world.start().await;
     }
-    world.until_published("web").await;
-    world.quiet().await;
+    world.until_served("web").await;
     assert_eq!(load_balancer(&world)["provisioning_status"], "ACTIVE");
     assert!(world.cloud.leaked_ports().is_empty());
 }

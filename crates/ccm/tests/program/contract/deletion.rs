@@ -5,17 +5,13 @@ use std::time::Duration;
 use http::Method;
 use openstack_ccm_openstack_sim::{Fault, OperationKind, WorkerFault};
 use rstest::rstest;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::setup::{legacy_name, make_load_balancer};
-use crate::support::{ANNOTATION, World, lb_name, service};
+use crate::support::{ANNOTATION, World, lb_name, service, text};
 
 const OCTAVIA: &str = "load-balancer";
 const MONITOR: &str = "loadbalancer.openstack.org/enable-health-monitor";
-
-fn text(value: &Value) -> &str {
-    value.as_str().unwrap_or_default()
-}
 
 fn is_empty(world: &World) -> bool {
     world.cloud.load_balancers().is_empty()
@@ -32,8 +28,7 @@ fn is_empty(world: &World) -> bool {
 #[tokio::test(start_paused = true)]
 async fn k1_load_balancer_and_floating_ip_go() {
     let world = World::serving(&service("web", json!({}))).await;
-    world.delete("web");
-    world.until_gone("web").await;
+    world.release("web").await;
     assert!(is_empty(&world) && world.cloud.floating_ips().is_empty());
     assert_eq!(world.take_cloud_writes(), ["DELETE loadbalancers/ID", "DELETE floatingips/ID"]);
     let events = world.events("web");
@@ -49,8 +44,7 @@ async fn k1_load_balancer_and_floating_ip_go() {
 async fn k2_a_floating_ip_that_is_to_be_kept_stays() {
     let keep = json!({"metadata": {"annotations": {format!("{ANNOTATION}keep-floatingip"): "true"}}});
     let world = World::serving(&service("web", keep)).await;
-    world.delete("web");
-    world.until_gone("web").await;
+    world.release("web").await;
     assert!(is_empty(&world));
     assert_eq!(world.cloud.floating_ips().len(), 1);
 }
@@ -70,8 +64,7 @@ async fn k3_a_floating_ip_of_somebody_else_stays(#[case] description: &str) {
     let (_, made) = world.cloud.user().post("network", "/v2.0/floatingips", &body);
     let address = text(&made["floatingip"]["floating_ip_address"]).to_owned();
     world.serve(&service("web", json!({"spec": {"loadBalancerIP": address}}))).await;
-    world.delete("web");
-    world.until_gone("web").await;
+    world.release("web").await;
     assert!(is_empty(&world));
     let left = world.cloud.floating_ips();
     assert_eq!((left.len(), &left[0]["description"]), (1, &json!(description)));
@@ -82,12 +75,9 @@ async fn k3_a_floating_ip_of_somebody_else_stays(#[case] description: &str) {
 /// Contract: K4, same.
 #[tokio::test(start_paused = true)]
 async fn k4_without_cascade_children_go_one_by_one() {
-    let mut world = World::new(openstack_ccm_kube_sim::ApiVersion::V1_36);
-    world.settings.cloud_conf = "cascade-delete = false\n".to_owned();
-    world.start().await;
+    let world = World::configured("cascade-delete = false\n").await;
     world.serve(&service("web", json!({"metadata": {"annotations": {MONITOR: "true"}}}))).await;
-    world.delete("web");
-    world.until_gone("web").await;
+    world.release("web").await;
     assert!(is_empty(&world));
     let writes = world.take_cloud_writes();
     let expected = [
@@ -131,8 +121,7 @@ async fn k6_a_load_balancer_in_error_is_deleted() {
             world.cloud.load_balancers().iter().any(|one| one["provisioning_status"] == "ERROR")
         })
         .await;
-    world.delete("web");
-    world.until_gone("web").await;
+    world.release("web").await;
     assert!(is_empty(&world) && world.cloud.floating_ips().is_empty());
 }
 
@@ -145,8 +134,7 @@ async fn k7_a_load_balancer_that_is_not_there_leaves_nothing_behind() {
     let id = text(&world.cloud.load_balancers()[0]["id"]).to_owned();
     world.cloud.user().delete(OCTAVIA, &format!("/v2.0/lbaas/loadbalancers/{id}?cascade=true"));
     world.cloud.settle();
-    world.delete("web");
-    world.until_gone("web").await;
+    world.release("web").await;
     assert!(is_empty(&world) && world.cloud.floating_ips().is_empty());
     assert_eq!(world.take_cloud_writes(), ["DELETE floatingips/ID"]);
 }
@@ -190,9 +178,7 @@ async fn k9_a_deletion_that_takes_long_is_waited_for() {
 /// Contract: K10, same.
 #[tokio::test(start_paused = true)]
 async fn k10_the_security_group_goes_although_groups_are_not_managed_any_more() {
-    let mut world = World::new(openstack_ccm_kube_sim::ApiVersion::V1_36);
-    world.settings.cloud_conf = "manage-security-groups = true\n".to_owned();
-    world.start().await;
+    let mut world = World::configured("manage-security-groups = true\n").await;
     world.serve(&service("web", json!({}))).await;
     world.stop().await;
     world.settings.cloud_conf = String::new();
@@ -218,8 +204,7 @@ async fn k11_a_load_balancer_with_the_legacy_name_goes() {
     world.quiet_unplanned().await;
     assert_eq!(world.cloud.load_balancers().len(), 1, "it was adopted");
     assert!(world.cloud.load_balancer(&lb_name("web")).is_none());
-    world.delete("web");
-    world.until_gone("web").await;
+    world.release("web").await;
     assert!(is_empty(&world) && world.cloud.floating_ips().is_empty());
 }
 
@@ -232,7 +217,6 @@ async fn k12_a_service_that_never_had_a_load_balancer_can_be_deleted() {
     world.cloud.set_octavia_quota("load_balancer", 0);
     world.create(&service("web", json!({})));
     world.until_warned("web", "quota").await;
-    world.delete("web");
-    world.until_gone("web").await;
+    world.release("web").await;
     assert!(is_empty(&world));
 }

@@ -46,9 +46,7 @@ fn subnets(world: &World) -> (Value, Value) {
 }
 
 fn members_are_ipv6(world: &World) -> Vec<bool> {
-    let pools = world.cloud.pools();
-    let members = pools.iter().flat_map(|pool| world.cloud.members(pool["id"].as_str().unwrap()));
-    members.map(|member| member["address"].as_str().unwrap().contains(':')).collect()
+    world.members().iter().map(|member| member["address"].as_str().unwrap().contains(':')).collect()
 }
 
 /// An IPv6 Service gets its VIP and its members on the IPv6 subnet of the nodes, admits everybody of that family, and has
@@ -59,8 +57,7 @@ fn members_are_ipv6(world: &World) -> Vec<bool> {
 async fn c26_an_ipv6_service_is_on_the_ipv6_subnet_of_the_nodes() {
     let world = dual_stack("").await;
     world.create(&of_families(&["IPv6"], json!({})));
-    world.until_published("web").await;
-    world.quiet().await;
+    world.until_served("web").await;
     let (_, v6) = subnets(&world);
     let lb = load_balancer(&world);
     assert_eq!(lb["vip_subnet_id"], v6);
@@ -85,8 +82,7 @@ async fn c26_a_floating_ip_that_is_asked_for_and_not_needed_is_named() {
     let annotations =
         json!({"metadata": {"annotations": {"loadbalancer.openstack.org/floating-network-id": network}}});
     world.create(&of_families(&["IPv6"], annotations));
-    world.until_warned("web", "LoadBalancerFloatingIPSkipped").await;
-    world.quiet().await;
+    world.until_warned_at_rest("web", "LoadBalancerFloatingIPSkipped").await;
     assert_eq!(world.warnings("web").len(), 1);
 }
 
@@ -108,8 +104,7 @@ async fn c27_a_service_of_two_families_gets_an_address_of_each(
 ) {
     let world = if configured.is_empty() { dual_stack("").await } else { dual_stack_in(configured).await };
     world.create(&of_families(families, json!({})));
-    world.until_published("web").await;
-    world.quiet().await;
+    world.until_served("web").await;
     let (v4, v6) = subnets(&world);
     let lb = load_balancer(&world);
     let first_is_v6 = families[0] == "IPv6";
@@ -131,14 +126,11 @@ async fn c27_a_service_of_two_families_gets_an_address_of_each(
     assert_eq!(published.as_deref(), Some(expected[0].trim_end_matches("(VIP)")));
 
     world.take_calls();
-    world.add_node("node-3", "v1.36.0");
-    world.quiet().await;
-    world.annotate("web", "example.org/note", Some("nothing that matters"));
-    world.quiet().await;
+    world.third_node_joins().await;
+    world.annotate_to_rest("web", "example.org/note", Some("nothing that matters")).await;
     let writes = world.take_cloud_writes();
     assert!(writes.iter().all(|write| write.ends_with("members")), "{writes:?}");
-    world.delete("web");
-    world.until_gone("web").await;
+    world.release("web").await;
     assert!(world.cloud.load_balancers().is_empty() && world.cloud.floating_ips().is_empty());
 }
 
@@ -169,8 +161,7 @@ async fn c27_with_the_switch_only_the_first_family_is_served(
 ) {
     let world = dual_stack("dual-stack=false\n").await;
     world.create(&of_families(families, json!({})));
-    world.until_published("web").await;
-    world.quiet().await;
+    world.until_served("web").await;
     let ingress = world.ingress("web");
     assert!(ingress.len() == 1 && ingress[0].starts_with(address), "{ingress:?}");
     assert_eq!(load_balancer(&world)["additional_vips"], json!([]));
@@ -185,8 +176,7 @@ async fn c27_an_internal_service_of_two_families_is_published_by_its_vips() {
     let world = dual_stack("").await;
     let internal = json!({"metadata": {"annotations": {INTERNAL: "true"}}});
     world.create(&of_families(&["IPv4", "IPv6"], internal));
-    world.until_published("web").await;
-    world.quiet().await;
+    world.until_served("web").await;
     let lb = load_balancer(&world);
     let vips = [&lb["vip_address"], &lb["additional_vips"][0]["ip_address"]];
     let expected: Vec<String> = vips.iter().map(|vip| format!("{}(VIP)", vip.as_str().unwrap())).collect();
@@ -199,8 +189,7 @@ async fn c27_both_addresses_have_the_mode_that_the_service_needs() {
     let world = dual_stack("").await;
     let proxy = json!({"metadata": {"annotations": {"loadbalancer.openstack.org/proxy-protocol": "v2"}}});
     world.create(&of_families(&["IPv4", "IPv6"], proxy));
-    world.until_published("web").await;
-    world.quiet().await;
+    world.until_served("web").await;
     let ingress = world.ingress("web");
     assert!(ingress.len() == 2 && ingress.iter().all(|entry| entry.ends_with("(Proxy)")), "{ingress:?}");
 }
@@ -218,10 +207,8 @@ async fn c27_a_second_address_that_cannot_be_had_is_named(
     let world =
         if network.is_empty() { dual_stack_with_octavia("", minor).await } else { World::started().await };
     world.create(&of_families(&["IPv4", "IPv6"], json!({})));
-    world.until_ingress("web", "198.19.0.11(VIP)").await;
-    world.quiet().await;
-    let warnings = world.warnings("web");
-    assert!(warnings.len() == 1 && warnings[0].contains(reason), "{warnings:?}");
+    world.until_served_at("web", "198.19.0.11(VIP)").await;
+    world.assert_warned_once("web", reason);
 }
 
 /// A load balancer that was made for one family cannot get a second address: it serves on, and an event says what helps.
@@ -233,13 +220,8 @@ async fn c27_a_service_that_becomes_dual_stack_later_has_to_be_recreated_and_is_
         "web",
         &json!({"spec": {"ipFamilies": ["IPv4", "IPv6"], "ipFamilyPolicy": "PreferDualStack"}}),
     );
-    world.until_warned("web", "LoadBalancerSingleStack").await;
-    world.quiet().await;
-    let warnings = world.warnings("web");
-    assert!(
-        warnings.len() == 1 && warnings[0].contains("delete the Service and create it again"),
-        "{warnings:?}"
-    );
+    world.until_warned_at_rest("web", "LoadBalancerSingleStack").await;
+    world.assert_warned_once("web", "delete the Service and create it again");
     assert_eq!(world.ingress("web"), ["198.19.0.11(VIP)"]);
     assert!(world.take_cloud_writes().is_empty());
 }
@@ -251,13 +233,8 @@ async fn c27_a_udp_port_of_a_dual_stack_service_is_named() {
     let ports = json!({"spec": {"ports": [
         {"name": "dns", "port": 53, "protocol": "UDP"}, {"name": "http", "port": 80, "protocol": "TCP"}]}});
     world.create(&of_families(&["IPv4", "IPv6"], ports));
-    world.until_published("web").await;
-    world.quiet().await;
-    let warnings = world.warnings("web");
-    assert!(
-        warnings.len() == 1 && warnings[0].contains("53/UDP cannot be reached on the IPv6 address"),
-        "{warnings:?}"
-    );
+    world.until_served("web").await;
+    world.assert_warned_once("web", "53/UDP cannot be reached on the IPv6 address");
     assert_eq!(world.ingress("web").len(), 2);
 }
 
@@ -274,8 +251,7 @@ async fn a_load_balancer_that_is_recreated_has_both_addresses_again(#[case] away
     world.serve(&other).await;
     world.serve(&of_families(&["IPv4", "IPv6"], json!({}))).await;
     // Lower addresses become free, which Neutron would give to a new load balancer.
-    world.delete("other");
-    world.until_gone("other").await;
+    world.release("other").await;
     let before = load_balancer(&world);
     let (ingress, path) =
         (world.ingress("web"), format!("/v2.0/lbaas/loadbalancers/{}", before["id"].as_str().unwrap()));
@@ -324,14 +300,12 @@ async fn a_service_of_two_families_chooses_both_addresses() {
     let both = format!("fd00:18::5, {prefix}.200");
     world.create(&of_families(&["IPv4"], asks(&both)));
     world.until_warned("web", "has too many addresses").await;
-    world.delete("web");
-    world.until_gone("web").await;
+    world.release("web").await;
     world.create(&of_families(&["IPv4", "IPv6"], asks("fd00:99::5")));
     world.until_warned("web", "vip-address: fd00:99::5 is not in").await;
     assert!(world.cloud.load_balancers().is_empty());
     world.annotate("web", VIP_ADDRESS, Some(&both));
-    world.until_published("web").await;
-    world.quiet().await;
+    world.until_served("web").await;
     assert_eq!(world.ingress("web"), [format!("{prefix}.200(VIP)"), "fd00:18::5(VIP)".to_owned()]);
     let lb = load_balancer(&world);
     assert_eq!((&lb["vip_subnet_id"], &lb["additional_vips"][0]["subnet_id"]), (&v4, &v6));

@@ -8,7 +8,7 @@ use super::setup::{
     INTERNAL, annotated, attach, configured, external_network, floating_ip, id, load_balancer, make,
     only_floating_ip, subnet,
 };
-use crate::support::{ADDRESS, ANNOTATION, PROXY, Side, World, lb_name, service};
+use crate::support::{ADDRESS, PROXY, Side, World, lb_name, service};
 
 const VIP: &str = "198.18.0.2(VIP)";
 const FLOATING: &str = "198.19.0.11(VIP)";
@@ -28,8 +28,7 @@ fn floating_ip_calls(world: &World) -> Vec<String> {
 async fn f1_an_internal_service_asks_for_nothing_outside() {
     let world = World::started().await;
     world.create(&annotated(&[(INTERNAL, "true")]));
-    world.until_ingress("web", VIP).await;
-    world.quiet().await;
+    world.until_served_at("web", VIP).await;
     assert!(world.cloud.floating_ips().is_empty());
     let calls = floating_ip_calls(&world);
     assert!(calls.iter().all(|call| call == "GET floatingips" || call == "GET networks/ID"), "{calls:?}");
@@ -43,10 +42,8 @@ async fn f1_an_internal_service_asks_for_nothing_outside() {
 async fn f2_the_operator_makes_every_service_internal() {
     let world = configured(|_| "internal-lb=true\n".to_owned()).await;
     world.create(&annotated(&[(INTERNAL, "false")]));
-    world.until_ingress("web", VIP).await;
-    world.quiet().await;
-    let warnings = world.warnings("web");
-    assert!(warnings.len() == 1 && warnings[0].contains("LoadBalancerForcedInternal"), "{warnings:?}");
+    world.until_served_at("web", VIP).await;
+    world.assert_warned_once("web", "LoadBalancerForcedInternal");
 }
 
 /// An internal Service chooses the address of its VIP.
@@ -74,14 +71,12 @@ async fn f4_a_floating_ip_of_the_user_is_attached_and_given_back() {
     let world = World::started().await;
     let own = floating_ip(&world.cloud, "198.19.0.77", "the user's own");
     world.create(&asking_for("198.19.0.77"));
-    world.until_ingress("web", "198.19.0.77(VIP)").await;
-    world.quiet().await;
+    world.until_served_at("web", "198.19.0.77(VIP)").await;
     let writes = world.take_cloud_writes();
     assert!(!writes.iter().any(|write| write == "POST floatingips"), "{writes:?}");
     let seen = only_floating_ip(&world);
     assert_eq!((&seen["id"], &seen["description"]), (&json!(own), &json!("the user's own")));
-    world.delete("web");
-    world.until_gone("web").await;
+    world.release("web").await;
     let seen = only_floating_ip(&world);
     assert_eq!((&seen["id"], &seen["port_id"]), (&json!(own), &Value::Null));
 }
@@ -98,8 +93,7 @@ async fn f5_a_floating_ip_that_leads_elsewhere_is_left_there() {
     let port = id(&port["port"]);
     attach(&world.cloud, &taken, &port);
     world.create(&asking_for("198.19.0.77"));
-    world.until_warned("web", &format!("is already attached to port {port}")).await;
-    world.quiet().await;
+    world.until_warned_at_rest("web", &format!("is already attached to port {port}")).await;
     assert_eq!(only_floating_ip(&world)["port_id"], json!(port));
     assert!(world.cloud.load_balancers().is_empty());
     assert!(world.ingress("web").is_empty());
@@ -112,8 +106,7 @@ async fn f5_a_floating_ip_that_leads_elsewhere_is_left_there() {
 async fn f6_an_address_that_nobody_has_is_asked_for() {
     let world = World::started().await;
     world.create(&asking_for("198.19.0.77"));
-    world.until_warned("web", "remove spec.loadBalancerIP").await;
-    world.quiet().await;
+    world.until_warned_at_rest("web", "remove spec.loadBalancerIP").await;
     assert!(world.take_cloud_writes().contains(&"POST floatingips".to_owned()));
     assert!(world.ingress("web").is_empty());
     world.patch("web", &json!({"spec": {"loadBalancerIP": null}}));
@@ -133,11 +126,9 @@ async fn f7_a_floating_ip_that_is_there_stays() {
         "web",
         &json!({"metadata": {"annotations": {INTERNAL: null}}, "spec": {"loadBalancerIP": "198.19.0.99"}}),
     );
-    world.until_ingress("web", "198.19.0.88(VIP)").await;
-    world.quiet().await;
+    world.until_served_at("web", "198.19.0.88(VIP)").await;
     assert_eq!(world.cloud.floating_ips().len(), 1);
-    let warnings = world.warnings("web");
-    assert!(warnings.len() == 1 && warnings[0].contains("LoadBalancerIPIgnored"), "{warnings:?}");
+    world.assert_warned_once("web", "LoadBalancerIPIgnored");
 }
 
 /// `spec.loadBalancerIP` that changes to a free floating IP of the project swaps the one that was made for the Service, also
@@ -156,8 +147,7 @@ async fn f7_an_own_floating_ip_gives_way_to_the_one_that_is_asked_for(#[case] aw
     if away {
         world.start().await;
     }
-    world.until_ingress("web", "198.19.0.77(VIP)").await;
-    world.quiet().await;
+    world.until_served_at("web", "198.19.0.77(VIP)").await;
     assert_eq!(only_floating_ip(&world)["floating_ip_address"], "198.19.0.77");
 }
 
@@ -178,8 +168,7 @@ async fn f8_f9_the_only_external_network_is_found(#[case] by_annotation: bool) {
     let object =
         if by_annotation { annotated(&[("floating-network-id", "")]) } else { service("web", json!({})) };
     world.create(&object);
-    world.until_ingress("web", FLOATING).await;
-    world.quiet().await;
+    world.until_served_at("web", FLOATING).await;
     assert!(world.warnings("web").is_empty());
 }
 
@@ -204,8 +193,7 @@ async fn f8_no_external_network_makes_the_service_internal(#[case] several: bool
         assert!(!public.is_empty());
     }
     world.create(&service("web", json!({})));
-    world.until_ingress("web", VIP).await;
-    world.quiet().await;
+    world.until_served_at("web", VIP).await;
     let warnings = world.warnings("web").join("\n");
     assert!(warnings.contains("LoadBalancerExternalNetworkSearchFailed"), "{warnings}");
     assert!(warnings.contains("LoadBalancerForcedInternal"), "{warnings}");
@@ -218,8 +206,7 @@ async fn among_several_external_networks_the_only_one_behind_a_router_is_taken()
     let world = configured(|_| "floating-network-id=\n".to_owned()).await;
     external_network(&world.cloud, "ext2", "198.51.100.0/24");
     world.create(&service("web", json!({})));
-    world.until_published("web").await;
-    world.quiet().await;
+    world.until_served("web").await;
     let address: Vec<_> = world.ingress("web");
     let public = world.cloud.user().get("network", "/v2.0/floatingips").1;
     assert_eq!(public["floatingips"][0]["floating_network_id"], world.cloud.seed().public_network_id);
@@ -246,8 +233,7 @@ async fn f10_the_floating_ip_comes_from_the_configured_subnet(#[case] right: boo
         world.until_published("web").await;
         assert!(world.ingress("web")[0].starts_with("203.0.113."));
     } else {
-        world.until_warned("web", "floating-subnet-id").await;
-        world.quiet().await;
+        world.until_warned_at_rest("web", "floating-subnet-id").await;
         assert!(world.cloud.load_balancers().is_empty() && world.take_cloud_writes().is_empty());
     }
 }
@@ -344,8 +330,7 @@ fn tagged_subnets(world: &World) -> [(&'static str, &'static str); 3] {
             subnet(&world.cloud, &world.cloud.seed().public_network_id, name, &format!("{range}0/24"));
         for tag in tags {
             let path = format!("/v2.0/subnets/{subnet}/tags/{tag}");
-            let (status, answer) = world.cloud.admin().put("network", &path, &json!({}));
-            assert!(status < 300, "{answer}");
+            world.cloud.admin().change("network", &path, &json!({}));
         }
     }
     ranges
@@ -405,12 +390,10 @@ async fn f17_f18_a_service_turns_internal_and_back(
         let path = format!("/v2.0/floatingips/{}", id(&only_floating_ip(&world)));
         let port = only_floating_ip(&world)["port_id"].clone();
         let body = json!({"floatingip": {"description": "mine", "port_id": port}});
-        let (status, answer) = world.cloud.user().put("network", &path, &body);
-        assert_eq!(status, 200, "{answer}");
+        world.cloud.user().change("network", &path, &body);
     }
     world.annotate("web", INTERNAL, Some("true"));
-    world.until_ingress("web", VIP).await;
-    world.quiet().await;
+    world.until_served_at("web", VIP).await;
     let floating_ips = world.cloud.floating_ips();
     assert_eq!(floating_ips.len(), left);
     assert!(floating_ips.iter().all(|one| one["port_id"].is_null()));
@@ -453,8 +436,7 @@ async fn f20_f21_f22_the_operator_may_ask_for_hostnames(
 ) {
     let world = configured(|_| conf.to_owned()).await;
     world.create(&annotated(annotations));
-    world.until_ingress("web", expected).await;
-    world.quiet().await;
+    world.until_served_at("web", expected).await;
     assert_eq!(world.ingress("web"), [expected]);
 }
 
@@ -465,10 +447,8 @@ async fn f20_f21_f22_the_operator_may_ask_for_hostnames(
 async fn f23_a_service_that_does_not_change_costs_no_write() {
     let mut world = World::serving(&service("web", json!({}))).await;
     let events = world.events("web").len();
-    world.annotate("web", &format!("{ANNOTATION}keep-floatingip"), Some("false"));
-    world.quiet().await;
-    world.restart().await;
-    world.quiet().await;
+    world.annotate_to_rest("web", "keep-floatingip", Some("false")).await;
+    world.restart_to_rest().await;
     world.pass(7200).await;
     let calls = world.take_calls();
     let writes: Vec<_> = calls.iter().filter(|call| call.write && !call.name.contains("events")).collect();

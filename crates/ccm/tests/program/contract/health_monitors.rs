@@ -6,7 +6,7 @@ use rstest::rstest;
 use serde_json::{Value, json};
 
 use super::setup::{annotated, configured, id};
-use crate::support::{ANNOTATION, World};
+use crate::support::World;
 
 const MONITOR: &str = "loadbalancer.openstack.org/enable-health-monitor";
 
@@ -29,9 +29,7 @@ fn numbers(monitor: &Value) -> [u64; 4] {
 }
 
 fn monitor_ports(world: &World) -> Vec<Value> {
-    let pools = world.cloud.pools();
-    let members = pools.iter().flat_map(|pool| world.cloud.members(pool["id"].as_str().unwrap()));
-    members.map(|member| member["monitor_port"].clone()).collect()
+    world.members().iter().map(|member| member["monitor_port"].clone()).collect()
 }
 
 fn local(mut service: Value, protocol: &str) -> Value {
@@ -48,8 +46,7 @@ fn local(mut service: Value, protocol: &str) -> Value {
 async fn m1_the_monitor_is_made_with_the_load_balancer() {
     let world = world_with("create-monitor=true\n").await;
     world.create(&annotated(&[]));
-    world.until_published("web").await;
-    world.quiet().await;
+    world.until_served("web").await;
     let monitor = only_monitor(&world);
     assert_eq!((&monitor["type"], numbers(&monitor)), (&json!("TCP"), [5, 3, 1, 3]));
     assert_eq!(monitor["name"], "monitor_0_kube_service_c1_default_web");
@@ -70,8 +67,7 @@ async fn m2_the_numbers_follow_the_annotations() {
     ];
     world.serve(&annotated(&annotations)).await;
     assert_eq!(numbers(&only_monitor(&world)), [10, 5, 2, 4]);
-    world.annotate("web", &format!("{ANNOTATION}health-monitor-delay"), Some("20"));
-    world.quiet().await;
+    world.annotate_to_rest("web", "health-monitor-delay", Some("20")).await;
     assert_eq!(world.take_cloud_writes(), ["PUT healthmonitors/ID"]);
     assert_eq!(numbers(&only_monitor(&world)), [20, 5, 2, 4]);
 }
@@ -82,11 +78,9 @@ async fn m2_the_numbers_follow_the_annotations() {
 #[tokio::test(start_paused = true)]
 async fn m3_the_annotation_switches_the_monitor() {
     let world = World::serving(&annotated(&[(MONITOR, "true")])).await;
-    world.annotate("web", MONITOR, Some("false"));
-    world.quiet().await;
+    world.annotate_to_rest("web", MONITOR, Some("false")).await;
     assert_eq!(world.take_cloud_writes(), ["DELETE healthmonitors/ID"]);
-    world.annotate("web", MONITOR, Some("true"));
-    world.quiet().await;
+    world.annotate_to_rest("web", MONITOR, Some("true")).await;
     assert_eq!(world.take_cloud_writes(), ["POST healthmonitors"]);
     assert_eq!(only_monitor(&world)["type"], "TCP");
 }
@@ -145,8 +139,7 @@ async fn m4_to_m9_the_type_follows_protocol_policy_and_cloud(
         let check = [&monitor["url_path"], &monitor["http_method"], &monitor["expected_codes"]];
         assert_eq!(check, ["/healthz", "GET", "200"]);
     }
-    world.restart().await;
-    world.quiet().await;
+    world.restart_to_rest().await;
     assert_eq!(world.take_cloud_writes(), Vec::<String>::new(), "nothing is sent twice");
 }
 
@@ -156,11 +149,9 @@ async fn m4_to_m9_the_type_follows_protocol_policy_and_cloud(
 #[tokio::test(start_paused = true)]
 async fn local_traffic_without_a_monitor_is_named() {
     let world = World::serving(&local(annotated(&[]), "TCP")).await;
-    let warnings = world.warnings("web");
-    assert!(warnings.len() == 1 && warnings[0].contains("LoadBalancerLocalWithoutMonitor"), "{warnings:?}");
-    assert!(warnings[0].contains(MONITOR), "{warnings:?}");
-    world.annotate("web", MONITOR, Some("true"));
-    world.quiet().await;
+    world.assert_warned_once("web", "LoadBalancerLocalWithoutMonitor");
+    world.assert_warned_once("web", MONITOR);
+    world.annotate_to_rest("web", MONITOR, Some("true")).await;
     assert_eq!(only_monitor(&world)["type"], "HTTP");
     assert_eq!(world.warnings("web").len(), 1);
 }
@@ -172,16 +163,14 @@ async fn local_traffic_without_a_monitor_is_named() {
 async fn m8_the_check_follows_the_traffic_policy() {
     let world = World::serving(&annotated(&[(MONITOR, "true")])).await;
     let local = json!({"spec": {"externalTrafficPolicy": "Local", "healthCheckNodePort": 32000}});
-    world.patch("web", &local);
-    world.quiet().await;
+    world.patch_to_rest("web", &local).await;
     let writes =
         ["POST pools", "PUT pools/ID/members", "POST healthmonitors", "PUT listeners/ID", "DELETE pools/ID"];
     assert_eq!(world.take_cloud_writes(), writes);
     assert_eq!(only_monitor(&world)["type"], "HTTP");
     assert_eq!(monitor_ports(&world), [32000, 32000]);
     let cluster = json!({"spec": {"externalTrafficPolicy": "Cluster", "healthCheckNodePort": null}});
-    world.patch("web", &cluster);
-    world.quiet().await;
+    world.patch_to_rest("web", &cluster).await;
     assert_eq!(world.take_cloud_writes(), writes);
     assert_eq!(only_monitor(&world)["type"], "TCP");
     assert_eq!(monitor_ports(&world), [Value::Null, Value::Null]);
@@ -198,8 +187,7 @@ async fn m10_a_deleted_monitor_is_made_again() {
     assert_eq!(status, 204, "{answer}");
     world.cloud.settle();
     assert!(monitors(&world).is_empty());
-    world.annotate("web", &format!("{ANNOTATION}connection-limit"), Some("100"));
-    world.quiet().await;
+    world.annotate_to_rest("web", "connection-limit", Some("100")).await;
     assert_eq!(world.take_cloud_writes(), ["PUT listeners/ID", "POST healthmonitors"]);
     assert_eq!(only_monitor(&world)["type"], "TCP");
 }

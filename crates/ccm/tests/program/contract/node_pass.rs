@@ -79,8 +79,7 @@ async fn u4_a_child_that_is_gone_is_repaired_by_the_same_pass(#[case] kinds: &[&
         assert_eq!(world.cloud.user().delete("load-balancer", &path).0, 204);
         world.cloud.settle();
     }
-    world.add_node("node-3", "v1.36.0");
-    world.quiet().await;
+    world.third_node_joins().await;
     assert_eq!(member_names(&world), ["node-1", "node-2", "node-3"]);
     assert_eq!(world.cloud.listeners().len(), 1);
     assert_eq!(world.cloud.listeners()[0]["default_pool_id"], world.cloud.pools()[0]["id"]);
@@ -178,8 +177,7 @@ async fn a_member_that_somebody_added_goes_with_the_next_change() {
     assert_eq!(world.cloud.user().post("load-balancer", &path, &body).0, 201);
     world.cloud.settle();
     assert_eq!(member_names(&world).len(), 3);
-    world.add_node("node-3", "v1.36.0");
-    world.quiet().await;
+    world.third_node_joins().await;
     assert_eq!(member_names(&world), ["node-1", "node-2", "node-3"]);
 }
 
@@ -191,8 +189,7 @@ async fn u8_an_error_ends_the_wait() {
     let world = World::started().await;
     world.cloud.faults().add_worker(WorkerFault::fail(OperationKind::LoadBalancerCreate).times(1));
     world.create(&annotated(&[]));
-    world.until_published("web").await;
-    world.quiet().await;
+    world.until_served("web").await;
     assert_eq!(world.cloud.load_balancers().len(), 1);
     assert_eq!(load_balancer(&world)["provisioning_status"], "ACTIVE");
 }

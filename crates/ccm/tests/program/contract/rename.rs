@@ -6,16 +6,12 @@ use serde_json::{Value, json};
 
 use super::setup::as_occm_leaves_it;
 use crate::support::ledger::Ledger;
-use crate::support::{ANNOTATION, Call, Stop, World, lb_name, service};
+use crate::support::{ANNOTATION, Call, Stop, World, lb_name, service, text};
 
 const OCTAVIA: &str = "load-balancer";
 const LB_ID: &str = "loadbalancer.openstack.org/load-balancer-id";
 const OWNED: &str = "loadbalancer.openstack.org/owned-load-balancer-id";
 const INTERNAL: &str = "service.beta.kubernetes.io/openstack-internal-load-balancer";
-
-fn text(value: &Value) -> &str {
-    value.as_str().unwrap_or_default()
-}
 
 fn web() -> Value {
     let monitor = format!("{ANNOTATION}enable-health-monitor");
@@ -39,6 +35,13 @@ async fn served_as(old: &str, occm: bool) -> World {
 
 fn names(objects: &[Value]) -> Vec<String> {
     objects.iter().map(|one| text(&one["name"]).to_owned()).collect()
+}
+
+/// Starts the program, which renames what is there.
+async fn start_and_rename(world: &mut World) {
+    world.start().await;
+    world.until("it is renamed", |world| world.cloud.load_balancer(&lb_name("web")).is_some()).await;
+    world.quiet().await;
 }
 
 /// Names and tags of everything are those of the cluster's new name; nothing was recreated.
@@ -68,9 +71,7 @@ fn assert_renamed(world: &World) {
 async fn r1_everything_gets_the_new_name_of_the_cluster(#[case] occm: bool) {
     let mut world = served_as("old", occm).await;
     let (before, address) = (world.cloud.load_balancers()[0]["id"].clone(), world.ingress("web"));
-    world.start().await;
-    world.until("it is renamed", |world| world.cloud.load_balancer(&lb_name("web")).is_some()).await;
-    world.quiet().await;
+    start_and_rename(&mut world).await;
     assert_renamed(&world);
     assert_eq!(world.cloud.load_balancers()[0]["id"], before);
     assert_eq!(world.ingress("web"), address);
@@ -78,8 +79,7 @@ async fn r1_everything_gets_the_new_name_of_the_cluster(#[case] occm: bool) {
     assert_eq!(description, "Floating IP for Kubernetes external service default/web from cluster old");
     assert!(world.warnings("web").iter().any(|one| one.contains("LoadBalancerRename")));
     // And it is all the Service's own to the end.
-    world.delete("web");
-    world.until_gone("web").await;
+    world.release("web").await;
     assert!(world.cloud.load_balancers().is_empty() && world.cloud.floating_ips().is_empty());
 }
 
@@ -110,13 +110,11 @@ async fn a_forgotten_cluster_name_renames_nothing_and_serves_on(
     world.stop().await;
     world.settings.cluster_name = then.to_owned();
     world.settings.cloud_conf = cloud_conf.to_owned();
-    world.start().await;
-    world.quiet().await;
+    world.start_to_rest().await;
     let expected = if renames { "kube_service_kubernetes_default_web" } else { old };
     assert_eq!(names(&world.cloud.load_balancers()), [expected]);
     assert_eq!((world.cloud.load_balancers()[0]["id"].clone(), world.ingress("web")), (id, address));
-    world.delete("web");
-    world.until_gone("web").await;
+    world.release("web").await;
     assert!(world.cloud.load_balancers().is_empty() && world.cloud.floating_ips().is_empty());
 }
 
@@ -126,9 +124,7 @@ async fn a_forgotten_cluster_name_renames_nothing_and_serves_on(
 #[tokio::test(start_paused = true)]
 async fn r2_a_former_name_with_underscores_is_recognised() {
     let mut world = served_as("my_cluster", true).await;
-    world.start().await;
-    world.until("it is renamed", |world| world.cloud.load_balancer(&lb_name("web")).is_some()).await;
-    world.quiet().await;
+    start_and_rename(&mut world).await;
     assert_renamed(&world);
 }
 
@@ -139,8 +135,7 @@ async fn renamed(stop: Option<Stop>) -> Vec<Call> {
     world.start_until(stop).await;
     if !world.survives().await {
         world.kill().await;
-        world.start().await;
-        world.quiet().await;
+        world.start_to_rest().await;
     }
     assert_renamed(&world);
     assert_eq!(world.ingress("web").len(), 1);
@@ -176,9 +171,7 @@ async fn r4_a_listener_of_another_name_is_left_alone() {
         world.cloud.listeners().into_iter().find(|listener| listener["protocol_port"] == 9000).unwrap()
     };
     let before = mine(&world);
-    world.start().await;
-    world.until("it is renamed", |world| world.cloud.load_balancer(&lb_name("web")).is_some()).await;
-    world.quiet().await;
+    start_and_rename(&mut world).await;
     assert_eq!(mine(&world), before);
 }
 
@@ -189,8 +182,7 @@ async fn r4_a_listener_of_another_name_is_left_alone() {
 async fn r5_an_unchanged_name_costs_no_write() {
     let mut world = served_as("c1", false).await;
     world.take_calls();
-    world.start().await;
-    world.quiet().await;
+    world.start_to_rest().await;
     assert!(world.take_cloud_writes().is_empty());
     assert!(!world.warnings("web").iter().any(|one| one.contains("LoadBalancerRename")));
 }
@@ -213,8 +205,7 @@ async fn r6_a_load_balancer_of_another_cluster_keeps_its_name_and_owner(#[case] 
     world.serve(&service("web", json!({"metadata": {"annotations": annotations}}))).await;
     assert_eq!(names(&world.cloud.load_balancers()), [theirs]);
     assert_eq!(names(&world.cloud.listeners()), [format!("listener_0_{}", lb_name("web"))]);
-    world.delete("web");
-    world.until_gone("web").await;
+    world.release("web").await;
     world.quiet().await;
     assert_eq!(world.cloud_state(), before);
 }
@@ -231,9 +222,7 @@ async fn r6_a_load_balancer_of_another_cluster_keeps_its_name_and_owner(#[case] 
 #[tokio::test(start_paused = true)]
 async fn r7_no_former_name_spoils_the_new_ones(#[case] old: &str) {
     let mut world = served_as(old, true).await;
-    world.start().await;
-    world.until("it is renamed", |world| world.cloud.load_balancer(&lb_name("web")).is_some()).await;
-    world.quiet().await;
+    start_and_rename(&mut world).await;
     assert_renamed(&world);
 }
 
@@ -244,7 +233,7 @@ async fn r7_no_former_name_spoils_the_new_ones(#[case] old: &str) {
 async fn r8_without_the_annotation_there_is_a_new_load_balancer() {
     let mut world = served_as("old", true).await;
     world.annotate("web", LB_ID, None);
-    world.annotate("web", &format!("{ANNOTATION}load-balancer-address"), None);
+    world.annotate("web", "load-balancer-address", None);
     world.start().await;
     world.until("there is a new one", |world| world.cloud.load_balancer(&lb_name("web")).is_some()).await;
     world.quiet().await;
@@ -268,9 +257,7 @@ async fn every_user_of_a_shared_load_balancer_renames_its_own() {
     as_occm_leaves_it(&world, "api");
     world.settings.cluster_name = "c1".to_owned();
     world.settings.cloud_conf = "former-cluster-names = older,old\n".to_owned();
-    world.start().await;
-    world.until("it is renamed", |world| world.cloud.load_balancer(&lb_name("web")).is_some()).await;
-    world.quiet().await;
+    start_and_rename(&mut world).await;
     let listeners: Vec<String> = names(&world.cloud.listeners());
     assert!(listeners.contains(&format!("listener_0_{}", lb_name("api"))), "{listeners:?}");
     assert!(listeners.contains(&format!("listener_0_{}", lb_name("web"))), "{listeners:?}");

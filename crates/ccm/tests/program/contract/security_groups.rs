@@ -7,7 +7,7 @@ use openstack_ccm_kube_sim::{ApiVersion, merge_patch};
 use openstack_ccm_openstack_sim::Fault;
 use serde_json::{Value, json};
 
-use crate::support::{World, service};
+use crate::support::{World, service, text};
 
 const NETWORK: &str = "network";
 
@@ -32,10 +32,6 @@ fn web(change: Value) -> Value {
     let mut web = service("web", json!({"spec": {"ports": ports}}));
     merge_patch(&mut web, &change);
     web
-}
-
-fn text(value: &Value) -> &str {
-    value.as_str().unwrap_or_default()
 }
 
 fn group_name(world: &World) -> String {
@@ -99,16 +95,14 @@ fn occm_group(world: &World) -> Value {
         "name": group_name(world),
         "description": "Security Group for default/web Service LoadBalancer in cluster c1",
     }});
-    let (status, answer) = world.cloud.user().post(NETWORK, "/v2.0/security-groups", &body);
-    assert_eq!(status, 201, "{answer}");
+    let answer = world.cloud.user().make(NETWORK, "/v2.0/security-groups", &body);
     answer["security_group"]["id"].clone()
 }
 
 fn set_groups_of_port(world: &World, node: usize, groups: &Value) {
     let port = &world.cloud.nodes()[node].port_id;
     let body = json!({"port": {"security_groups": groups}});
-    let (status, answer) = world.cloud.user().put(NETWORK, &format!("/v2.0/ports/{port}"), &body);
-    assert_eq!(status, 200, "{answer}");
+    world.cloud.user().change(NETWORK, &format!("/v2.0/ports/{port}"), &body);
 }
 
 /// A security group of the Service lets the load balancer's subnet reach the node port, and nothing else: the rules
@@ -186,8 +180,7 @@ async fn g4_a_rule_with_its_protocol_in_upper_case_is_kept() {
         "remote_ip_prefix": "198.18.0.0/24"}});
     let (_, rule) = world.cloud.user().post(NETWORK, "/v2.0/security-group-rules", &rule);
     world.start().await;
-    world.until_published("web").await;
-    world.quiet().await;
+    world.until_served("web").await;
     let rules = world.cloud.security_group_rules();
     let of_group: Vec<_> = rules.iter().filter(|rule| rule["security_group_id"] == group).collect();
     assert_eq!(of_group.len(), 1, "{of_group:?}");
@@ -206,11 +199,9 @@ async fn g5_ports_without_port_security_and_those_that_carry_the_group_are_left_
     set_groups_of_port(&world, 1, &json!([group]));
     let first = world.cloud.nodes()[0].port_id.clone();
     let body = json!({"port": {"port_security_enabled": false, "security_groups": []}});
-    let (status, answer) = world.cloud.user().put(NETWORK, &format!("/v2.0/ports/{first}"), &body);
-    assert_eq!(status, 200, "{answer}");
+    world.cloud.user().change(NETWORK, &format!("/v2.0/ports/{first}"), &body);
     world.start().await;
-    world.until_published("web").await;
-    world.quiet().await;
+    world.until_served("web").await;
     assert_eq!(carriers(&world, &group), ["node-2"]);
     assert!(!world.take_cloud_writes().contains(&"PUT ports/ID".to_owned()));
     assert!(world.warnings("web").is_empty());
@@ -237,8 +228,7 @@ async fn a_cloud_without_the_port_security_extension_filters_on_every_port() {
 async fn g6_ports_join_and_leave_with_their_nodes() {
     let world = serving("", &web(json!({}))).await;
     let group = only_group(&world)["id"].clone();
-    world.add_node("node-3", "v1.36.0");
-    world.quiet().await;
+    world.third_node_joins().await;
     assert_eq!(carriers(&world, &group), ["node-1", "node-2", "node-3"]);
     let writes = world.take_cloud_writes();
     assert_eq!(writes, ["PUT ports/ID", "PUT pools/ID/members"]);
@@ -260,8 +250,7 @@ async fn g7_the_group_goes_when_groups_are_not_managed_any_more() {
     let group = only_group(&world)["id"].clone();
     world.stop().await;
     world.settings.cloud_conf = String::new();
-    world.start().await;
-    world.quiet().await;
+    world.start_to_rest().await;
     assert!(groups(&world).is_empty() && carriers(&world, &group).is_empty());
     assert_eq!(world.ingress("web"), ["198.19.0.11(VIP)"]);
 }
@@ -337,10 +326,8 @@ async fn g11_the_tag_of_old_versions_goes_with_the_group() {
     let tag = format!("/v2.0/ports/{port}/tags/{}", text(&group));
     assert_eq!(world.cloud.user().put(NETWORK, &tag, &Value::Null).0, 201);
     world.start().await;
-    world.until_published("web").await;
-    world.quiet().await;
-    world.delete("web");
-    world.until_gone("web").await;
+    world.until_served("web").await;
+    world.release("web").await;
     let port = world.cloud.ports().into_iter().find(|one| one["id"] == port).unwrap();
     assert_eq!(port["tags"], json!([]));
     assert!(groups(&world).is_empty());
@@ -425,8 +412,7 @@ async fn a_group_that_is_still_in_use_is_deleted_a_moment_later() {
     let body = json!({"NeutronError": {"type": "SecurityGroupInUse", "detail": "",
         "message": "Security Group 1 in use."}});
     world.cloud.faults().add(busy.answer(409, body).times(2));
-    world.delete("web");
-    world.until_gone("web").await;
+    world.release("web").await;
     assert!(groups(&world).is_empty());
 }
 
@@ -439,12 +425,10 @@ async fn a_group_that_only_has_the_name_is_left_alone() {
     let (_, theirs) = world.cloud.user().post(NETWORK, "/v2.0/security-groups", &body);
     let theirs = theirs["security_group"]["id"].clone();
     world.start().await;
-    world.until_published("web").await;
-    world.quiet().await;
+    world.until_served("web").await;
     assert!(carriers(&world, &theirs).is_empty());
     assert_eq!(groups(&world).len(), 2);
-    world.delete("web");
-    world.until_gone("web").await;
+    world.release("web").await;
     assert_eq!(only_group(&world)["id"], theirs);
 }
 

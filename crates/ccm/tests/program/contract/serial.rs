@@ -3,6 +3,7 @@
 use openstack_ccm_kube_sim::ApiVersion;
 use serde_json::{Value, json};
 
+use super::setup::member_names;
 use crate::support::{Call, PROXY, Stop, World, service};
 
 /// A world in which everything is made one by one.
@@ -24,23 +25,6 @@ async fn serving() -> World {
     world
 }
 
-fn text(value: &Value) -> &str {
-    value.as_str().unwrap_or_default()
-}
-
-/// The members of the only pool.
-fn members(world: &World) -> Vec<Value> {
-    let pools = world.cloud.pools();
-    assert_eq!(pools.len(), 1);
-    let mut members = world.cloud.members(text(&pools[0]["id"]));
-    members.sort_by_key(|member| text(&member["name"]).to_owned());
-    members
-}
-
-fn names(world: &World) -> Vec<String> {
-    members(world).iter().map(|member| text(&member["name"]).to_owned()).collect()
-}
-
 /// The load balancer is made empty, then its children one by one, each when Octavia has finished the one before.
 ///
 /// Contract: SR1, better: the pool is filled before a listener sends anything to it, and the members carry their
@@ -50,8 +34,7 @@ async fn sr1_everything_is_made_one_by_one() {
     let mut world = one_by_one();
     world.start().await;
     world.create(&web(30080));
-    world.until_published("web").await;
-    world.quiet().await;
+    world.until_served("web").await;
     let writes = world.take_cloud_writes();
     let octavia: Vec<&str> =
         writes.iter().map(String::as_str).filter(|write| !write.contains("floatingips")).collect();
@@ -63,7 +46,7 @@ async fn sr1_everything_is_made_one_by_one() {
         "POST listeners",
     ];
     assert_eq!(octavia, expected);
-    assert_eq!(names(&world), ["member_node-1_198.18.0.50_30080", "member_node-2_198.18.0.51_30080"]);
+    assert_eq!(member_names(&world), ["member_node-1_198.18.0.50_30080", "member_node-2_198.18.0.51_30080"]);
     assert_eq!(world.ingress("web"), ["198.19.0.11(VIP)"]);
 }
 
@@ -73,13 +56,12 @@ async fn sr1_everything_is_made_one_by_one() {
 #[tokio::test(start_paused = true)]
 async fn sr2_a_node_that_joins_or_leaves_is_one_call() {
     let world = serving().await;
-    world.add_node("node-3", "v1.36.0");
-    world.quiet().await;
+    world.third_node_joins().await;
     assert_eq!(world.take_cloud_writes(), ["POST pools/ID/members"]);
     world.kube.delete("nodes", "", "node-1").unwrap();
     world.quiet().await;
     assert_eq!(world.take_cloud_writes(), ["DELETE pools/ID/members/ID"]);
-    assert_eq!(names(&world), ["member_node-2_198.18.0.51_30080", "member_node-3_198.18.0.52_30080"]);
+    assert_eq!(member_names(&world), ["member_node-2_198.18.0.51_30080", "member_node-3_198.18.0.52_30080"]);
 }
 
 /// With another node port the new members come before the old ones go.
@@ -89,11 +71,10 @@ async fn sr2_a_node_that_joins_or_leaves_is_one_call() {
 async fn sr3_new_members_come_before_old_ones_go() {
     let world = serving().await;
     let ports = json!([{"name": "http", "port": 80, "protocol": "TCP", "nodePort": 30081}]);
-    world.patch("web", &json!({"spec": {"ports": ports}}));
-    world.quiet().await;
+    world.patch_to_rest("web", &json!({"spec": {"ports": ports}})).await;
     let (post, delete) = ("POST pools/ID/members", "DELETE pools/ID/members/ID");
     assert_eq!(world.take_cloud_writes(), [post, post, delete, delete]);
-    assert!(members(&world).iter().all(|member| member["protocol_port"] == 30081));
+    assert!(world.members().iter().all(|member| member["protocol_port"] == 30081));
 }
 
 /// Without node ports there are no members.
@@ -104,7 +85,7 @@ async fn sr4_without_node_ports_there_are_no_members() {
     let mut world = one_by_one();
     world.start().await;
     world.serve(&service("web", json!({"spec": {"allocateLoadBalancerNodePorts": false}}))).await;
-    assert!(members(&world).is_empty());
+    assert!(world.members().is_empty());
     assert_eq!(world.ingress("web").len(), 1);
 }
 
@@ -123,7 +104,7 @@ async fn sr5_members_are_checked_on_the_health_check_node_port() {
     world.start().await;
     world.serve(&service("web", local)).await;
     assert_eq!(world.cloud.health_monitors()[0]["type"], "HTTP");
-    assert!(members(&world).iter().all(|member| member["monitor_port"] == 32000));
+    assert!(world.members().iter().all(|member| member["monitor_port"] == 32000));
 }
 
 /// PROXY protocol is switched by a second pool, which is filled one by one before the listener gets it.
@@ -131,8 +112,7 @@ async fn sr5_members_are_checked_on_the_health_check_node_port() {
 async fn proxy_protocol_is_switched_without_a_gap_one_by_one() {
     let world = serving().await;
     world.annotate("web", PROXY, Some("v2"));
-    world.until_ingress("web", "198.19.0.11(Proxy)").await;
-    world.quiet().await;
+    world.until_served_at("web", "198.19.0.11(Proxy)").await;
     let post = "POST pools/ID/members";
     assert_eq!(world.take_cloud_writes(), ["POST pools", post, post, "PUT listeners/ID", "DELETE pools/ID"]);
 }
@@ -144,8 +124,7 @@ async fn created(stop: Option<Stop>) -> (String, Vec<Call>) {
     world.start_until(stop).await;
     if !world.survives().await {
         world.kill().await;
-        world.start().await;
-        world.quiet().await;
+        world.start_to_rest().await;
     }
     (world.state(), world.take_calls())
 }

@@ -4,7 +4,7 @@ use openstack_ccm_kube_sim::merge_patch;
 use openstack_ccm_openstack_sim::{OctaviaRelease, Sim as Cloud};
 use serde_json::{Value, json};
 
-use crate::support::{ANNOTATION, World, lb_name, service};
+use crate::support::{World, key, lb_name, service, text};
 
 /// The annotation that makes a load balancer internal.
 pub(crate) const INTERNAL: &str = "service.beta.kubernetes.io/openstack-internal-load-balancer";
@@ -12,9 +12,8 @@ pub(crate) const INTERNAL: &str = "service.beta.kubernetes.io/openstack-internal
 /// A Service `web` with annotations of the usual prefix.
 pub(crate) fn annotated(annotations: &[(&str, &str)]) -> Value {
     let mut service = service("web", json!({}));
-    for (key, value) in annotations {
-        let key = if key.contains('/') { (*key).to_owned() } else { format!("{ANNOTATION}{key}") };
-        service["metadata"]["annotations"][key] = json!(value);
+    for (name, value) in annotations {
+        service["metadata"]["annotations"][key(name)] = json!(value);
     }
     service
 }
@@ -37,9 +36,7 @@ pub(crate) async fn configured_on(
 
 /// Makes an object as an administrator, and answers it.
 pub(crate) fn make(cloud: &Cloud, collection: &str, kind: &str, body: &Value) -> Value {
-    let (status, answer) =
-        cloud.admin().post("network", &format!("/v2.0/{collection}"), &json!({kind: body}));
-    assert_eq!(status, 201, "{answer}");
+    let answer = cloud.admin().make("network", &format!("/v2.0/{collection}"), &json!({kind: body}));
     answer[kind].clone()
 }
 
@@ -64,12 +61,10 @@ pub(crate) fn subnet(cloud: &Cloud, network: &str, name: &str, cidr: &str) -> St
 /// Another subnet of the cluster's network, behind its router.
 pub(crate) fn cluster_subnet(cloud: &Cloud, name: &str, cidr: &str) -> String {
     let body = json!({"name": name, "network_id": cloud.seed().network_id, "ip_version": 4, "cidr": cidr});
-    let (status, answer) = cloud.user().post("network", "/v2.0/subnets", &json!({"subnet": body}));
-    assert_eq!(status, 201, "{answer}");
+    let answer = cloud.user().make("network", "/v2.0/subnets", &json!({"subnet": body}));
     let subnet = id(&answer["subnet"]);
     let path = format!("/v2.0/routers/{}/add_router_interface", cloud.seed().router_id);
-    let (status, answer) = cloud.user().put("network", &path, &json!({"subnet_id": subnet}));
-    assert_eq!(status, 200, "{answer}");
+    cloud.user().change("network", &path, &json!({"subnet_id": subnet}));
     subnet
 }
 
@@ -84,8 +79,7 @@ pub(crate) fn floating_ip(cloud: &Cloud, address: &str, description: &str) -> St
 /// Leads a floating IP to a port.
 pub(crate) fn attach(cloud: &Cloud, floating_ip: &str, port: &str) {
     let path = format!("/v2.0/floatingips/{floating_ip}");
-    let (status, answer) = cloud.user().put("network", &path, &json!({"floatingip": {"port_id": port}}));
-    assert_eq!(status, 200, "{answer}");
+    cloud.user().change("network", &path, &json!({"floatingip": {"port_id": port}}));
 }
 
 /// The load balancer of the Service `web`.
@@ -110,15 +104,14 @@ pub(crate) fn make_load_balancer(world: &World, name: &str, attributes: &Value) 
     let mut body = json!({"name": name, "vip_subnet_id": world.cloud.seed().subnet_id});
     merge_patch(&mut body, attributes);
     let path = "/v2.0/lbaas/loadbalancers";
-    let (status, answer) = world.cloud.user().post("load-balancer", path, &json!({"loadbalancer": body}));
-    assert_eq!(status, 201, "{answer}");
+    let answer = world.cloud.user().make("load-balancer", path, &json!({"loadbalancer": body}));
     id(&answer["loadbalancer"])
 }
 
 /// Takes everything out of the Service `web` that points at its load balancer.
 pub(crate) fn forget_load_balancer(world: &World) {
     for key in ["owned-load-balancer-id", "settled", "load-balancer-id", "load-balancer-address"] {
-        world.annotate("web", &format!("{ANNOTATION}{key}"), None);
+        world.annotate("web", key, None);
     }
 }
 
@@ -146,16 +139,12 @@ pub(crate) fn only_floating_ip(world: &World) -> Value {
 
 /// Subnets of all members.
 pub(crate) fn member_subnets(world: &World) -> Vec<Value> {
-    let pools = world.cloud.pools();
-    let members = pools.iter().flat_map(|pool| world.cloud.members(pool["id"].as_str().unwrap()));
-    members.map(|member| member["subnet_id"].clone()).collect()
+    world.members().iter().map(|member| member["subnet_id"].clone()).collect()
 }
 
 /// Names of all members, sorted.
 pub(crate) fn member_names(world: &World) -> Vec<String> {
-    let pools = world.cloud.pools();
-    let members = pools.iter().flat_map(|pool| world.cloud.members(pool["id"].as_str().unwrap()));
-    let mut names: Vec<String> = members.map(|member| member["name"].as_str().unwrap().to_owned()).collect();
+    let mut names: Vec<String> = world.members().iter().map(|one| text(&one["name"]).to_owned()).collect();
     names.sort();
     names
 }
@@ -174,8 +163,7 @@ pub(crate) fn allowed_cidrs(world: &World) -> Vec<Vec<String>> {
 /// Changes an object as the user.
 pub(crate) fn put(world: &World, path: &str, body: &Value) {
     let service = if path.contains("lbaas") { "load-balancer" } else { "network" };
-    let (status, answer) = world.cloud.user().put(service, path, body);
-    assert!((200..300).contains(&status), "{path}: {answer}");
+    world.cloud.user().change(service, path, body);
     world.cloud.settle();
 }
 
@@ -205,7 +193,7 @@ pub(crate) fn as_occm_leaves_it(world: &World, service: &str) {
         put(world, &format!("/v2.0/floatingips/{}/tags", id(&one)), &json!({"tags": []}));
     }
     for output in ["owned-load-balancer-id", "settled"] {
-        world.annotate(service, &format!("{ANNOTATION}{output}"), None);
+        world.annotate(service, output, None);
     }
 }
 

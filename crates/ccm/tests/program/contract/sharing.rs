@@ -4,16 +4,12 @@ use openstack_ccm_kube_sim::{ApiVersion, merge_patch};
 use rstest::rstest;
 use serde_json::{Value, json};
 
-use crate::support::{ADDRESS, ANNOTATION, PROXY, Stop, World, lb_name, service};
+use crate::support::{ADDRESS, ANNOTATION, PROXY, Stop, World, lb_name, service, text};
 
 const OCTAVIA: &str = "load-balancer";
 const INTERNAL: &str = "service.beta.kubernetes.io/openstack-internal-load-balancer";
 const LB_ID: &str = "loadbalancer.openstack.org/load-balancer-id";
 const X_FORWARDED_FOR: &str = "loadbalancer.openstack.org/x-forwarded-for";
-
-fn text(value: &Value) -> &str {
-    value.as_str().unwrap_or_default()
-}
 
 fn lb_id(world: &World, name: &str) -> String {
     text(&world.cloud.load_balancer(name).unwrap()["id"]).to_owned()
@@ -35,9 +31,7 @@ fn guest(name: &str, port: u16, lb_id: &str, change: Value) -> Value {
 
 /// The base: `web` has a load balancer of its own. Answers its id too.
 async fn sharing(conf: &str) -> (World, String) {
-    let mut world = World::new(ApiVersion::V1_36);
-    world.settings.cloud_conf = conf.to_owned();
-    world.start().await;
+    let world = World::configured(conf).await;
     world.serve(&service("web", json!({}))).await;
     let id = lb_id(&world, &lb_name("web"));
     (world, id)
@@ -106,15 +100,13 @@ async fn h2_no_more_services_than_allowed_share_a_load_balancer() {
     world.serve(&guest("web2", 8080, &id, json!({}))).await;
     let before = world.cloud_state();
     world.create(&guest("web3", 9090, &id, json!({})));
-    world.until_warned("web3", "is already used by 2 Services").await;
-    world.quiet().await;
+    world.until_warned_at_rest("web3", "is already used by 2 Services").await;
     assert_eq!(world.cloud_state(), before);
     assert!(world.take_cloud_writes().is_empty());
     world.stop().await;
     world.settings.cloud_conf = "max-shared-lb = 3\n".to_owned();
     world.start().await;
-    world.until_published("web3").await;
-    world.quiet().await;
+    world.until_served("web3").await;
     assert_eq!(ports(&world, &id), [80, 8080, 9090]);
 }
 
@@ -126,8 +118,7 @@ async fn h3_a_port_that_is_taken_changes_nothing() {
     let (world, id) = sharing("").await;
     let before = world.cloud_state();
     world.create(&guest("web2", 80, &id, json!({})));
-    world.until_warned("web2", "is already used by listener").await;
-    world.quiet().await;
+    world.until_warned_at_rest("web2", "is already used by listener").await;
     assert_eq!(world.cloud_state(), before);
     assert_eq!(world.annotation("web2", LB_ID), Some(id));
     assert!(world.warnings("web2").concat().contains("TCP:80"));
@@ -146,8 +137,7 @@ async fn h4_an_http_listener_of_another_service_is_not_taken_over() {
     let id = lb_id(&world, &lb_name("web"));
     let before = world.cloud_state();
     world.create(&guest("web2", 80, &id, headers));
-    world.until_warned("web2", "is already used by listener").await;
-    world.quiet().await;
+    world.until_warned_at_rest("web2", "is already used by listener").await;
     assert_eq!(world.cloud_state(), before);
 }
 
@@ -177,8 +167,7 @@ async fn h5_an_octavia_without_tags_shares_nothing() {
     let id = lb_id(&world, &lb_name("web"));
     let before = world.cloud_state();
     world.create(&guest("web2", 8080, &id, json!({})));
-    world.until_warned("web2", "sharing a load balancer requires tags").await;
-    world.quiet().await;
+    world.until_warned_at_rest("web2", "sharing a load balancer requires tags").await;
     assert_eq!(world.cloud_state(), before);
 }
 
@@ -205,8 +194,7 @@ async fn h7_an_external_service_on_a_load_balancer_without_floating_ip_changes_n
     let id = made_by_hand(&world, false);
     let before = world.cloud_state();
     world.create(&guest("web", 80, &id, json!({})));
-    world.until_warned("web", "has no floating IP").await;
-    world.quiet().await;
+    world.until_warned_at_rest("web", "has no floating IP").await;
     assert_eq!(world.cloud_state(), before);
     world.annotate("web", INTERNAL, Some("true"));
     world.until_ingress("web", "198.18.0.2(VIP)").await;
@@ -244,8 +232,7 @@ async fn a_service_that_cannot_move_is_served_where_it_is(#[case] taken: bool, #
     assert_eq!(world.ingress("web2"), published);
     assert_eq!(world.annotation("web2", LB_ID).as_ref(), Some(&target), "the user can correct it");
     assert_eq!(of_target(&world), before);
-    world.delete("web2");
-    world.until_gone("web2").await;
+    world.release("web2").await;
     world.quiet().await;
     assert!(world.cloud.load_balancer(&lb_name("web2")).is_none());
     assert_eq!(of_target(&world), before);
@@ -276,8 +263,7 @@ async fn h9_a_guest_that_goes_takes_only_its_own() {
     let (world, id) = sharing("").await;
     let before = world.cloud_state();
     world.serve(&guest("web2", 8080, &id, json!({}))).await;
-    world.delete("web2");
-    world.until_gone("web2").await;
+    world.release("web2").await;
     world.quiet().await;
     assert_eq!(world.cloud_state(), before);
     assert_eq!(world.ingress("web"), ["198.19.0.11(VIP)"]);
@@ -290,15 +276,13 @@ async fn h9_a_guest_that_goes_takes_only_its_own() {
 async fn h10_the_last_service_takes_load_balancer_and_floating_ip_with_it() {
     let (world, id) = sharing("").await;
     world.serve(&guest("web2", 8080, &id, json!({}))).await;
-    world.delete("web");
-    world.until_gone("web").await;
+    world.release("web").await;
     world.quiet().await;
     assert_eq!(ports(&world, &id), [8080]);
     assert_eq!(users(&world, &id), [lb_name("web2")]);
     assert_eq!(world.cloud.load_balancers()[0]["name"], lb_name("web"));
     assert_eq!(world.ingress("web2"), ["198.19.0.11(VIP)"]);
-    world.delete("web2");
-    world.until_gone("web2").await;
+    world.release("web2").await;
     assert!(world.cloud.load_balancers().is_empty() && world.cloud.floating_ips().is_empty());
     assert!(world.cloud.leaked_ports().is_empty());
 }
@@ -310,8 +294,7 @@ async fn the_last_guest_can_keep_the_floating_ip() {
     let keep = json!({"metadata": {"annotations": {format!("{ANNOTATION}keep-floatingip"): "true"}}});
     world.serve(&guest("web2", 8080, &id, keep)).await;
     for name in ["web", "web2"] {
-        world.delete(name);
-        world.until_gone(name).await;
+        world.release(name).await;
     }
     assert!(world.cloud.load_balancers().is_empty());
     assert_eq!(world.cloud.floating_ips().len(), 1);
@@ -326,8 +309,7 @@ async fn h11_a_load_balancer_made_by_hand_stays() {
     let id = made_by_hand(&world, true);
     let before = world.cloud_state();
     world.serve(&guest("web", 80, &id, json!({}))).await;
-    world.delete("web");
-    world.until_gone("web").await;
+    world.release("web").await;
     world.quiet().await;
     assert_eq!(world.cloud_state(), before);
     assert_eq!(ports(&world, &id), [9000]);
@@ -340,8 +322,7 @@ async fn h11_a_load_balancer_made_by_hand_stays() {
 async fn h12_a_service_that_is_made_again_gets_its_load_balancer_back() {
     let (world, id) = sharing("").await;
     world.serve(&guest("web2", 8080, &id, json!({}))).await;
-    world.delete("web");
-    world.until_gone("web").await;
+    world.release("web").await;
     world.serve(&service("web", json!({}))).await;
     assert_eq!(lb_id(&world, &lb_name("web")), id);
     assert_eq!(users(&world, &id), [lb_name("web"), lb_name("web2")]);
@@ -356,11 +337,9 @@ async fn h12_a_service_that_is_made_again_gets_its_load_balancer_back() {
 async fn h13_an_id_that_nothing_has_is_an_error_and_can_be_deleted() {
     let world = World::started().await;
     world.create(&guest("web", 80, "00000000-0000-4000-8000-000000000000", json!({})));
-    world.until_warned("web", "does not exist").await;
-    world.quiet().await;
+    world.until_warned_at_rest("web", "does not exist").await;
     assert!(world.take_cloud_writes().is_empty());
-    world.delete("web");
-    world.until_gone("web").await;
+    world.release("web").await;
 }
 
 /// A load balancer that was deleted by hand is recreated.
@@ -445,8 +424,7 @@ async fn a_pool_that_occm_made_for_a_guest_goes_with_its_listener() {
         assert_eq!(world.cloud.pools().len(), 2, "killed after call {call}");
     }
     for name in ["web2", "web"] {
-        world.delete(name);
-        world.until_gone(name).await;
+        world.release(name).await;
     }
     assert!(world.cloud.load_balancers().is_empty());
 }
@@ -475,14 +453,12 @@ async fn services_that_join_at_once_lose_no_tag_and_keep_the_limit() {
 async fn services_on_one_load_balancer_take_turns() {
     let (mut world, id) = sharing("").await;
     world.settings.latency = std::time::Duration::from_millis(120);
-    world.restart().await;
-    world.quiet().await;
+    world.restart_to_rest().await;
     let refusals = world.refusals();
     let ports = json!([{"name": "http", "port": 80, "protocol": "TCP", "nodePort": 30081}]);
     world.patch("web", &json!({"spec": {"ports": ports}}));
     world.create(&guest("web2", 8080, &id, json!({})));
-    world.until_published("web2").await;
-    world.quiet().await;
+    world.until_served("web2").await;
     assert_eq!(world.refusals(), refusals);
     assert!(world.cloud_state().contains(":30081 ACTIVE"), "{}", world.cloud_state());
     for name in ["web", "web2"] {
@@ -505,12 +481,10 @@ async fn the_monitor_of_a_guest_keeps_its_name_when_nodes_change() {
     };
     let expected = ["web", "web2"].map(|name| format!("monitor_0_{}", lb_name(name)));
     assert_eq!(names(&world), expected);
-    world.add_node("node-3", "v1.36.0");
-    world.quiet().await;
+    world.third_node_joins().await;
     assert_eq!(world.take_cloud_writes(), ["PUT pools/ID/members"; 2]);
     world.restart().await;
-    world.annotate("web2", &format!("{ANNOTATION}keep-floatingip"), Some("true"));
-    world.quiet().await;
+    world.annotate_to_rest("web2", "keep-floatingip", Some("true")).await;
     assert!(world.take_cloud_writes().is_empty());
     assert_eq!(names(&world), expected);
 }

@@ -18,8 +18,7 @@ async fn s1_the_ranges_of_the_field_may_connect() {
     let ranges = json!({"spec": {"loadBalancerSourceRanges": ["192.168.32.1/24", "10.0.0.0/8"]}});
     let world = World::serving(&service("web", ranges)).await;
     assert_eq!(allowed_cidrs(&world), [["10.0.0.0/8", "192.168.32.0/24"]]);
-    world.patch("web", &json!({"spec": {"loadBalancerSourceRanges": null}}));
-    world.quiet().await;
+    world.patch_to_rest("web", &json!({"spec": {"loadBalancerSourceRanges": null}})).await;
     assert_eq!(world.take_cloud_writes(), ["PUT listeners/ID"]);
     assert_eq!(allowed_cidrs(&world), [["0.0.0.0/0"]], "everybody again");
 }
@@ -50,11 +49,9 @@ async fn s3_what_is_no_range_is_an_error() {
     assert!(world.cloud.load_balancers().is_empty());
     world.annotate("web", RANGES, Some("10.0.0.0/8"));
     world.until_published("web").await;
-    world.annotate("web", RANGES, Some("foo"));
-    world.quiet().await;
+    world.annotate_to_rest("web", RANGES, Some("foo")).await;
     world.take_calls();
-    world.add_node("node-3", "v1.36.0");
-    world.quiet().await;
+    world.third_node_joins().await;
     assert_eq!(world.take_cloud_writes(), ["PUT pools/ID/members"]);
     assert_eq!(allowed_cidrs(&world), [["10.0.0.0/8"]]);
 }
@@ -71,8 +68,7 @@ async fn s4_ranges_that_octavia_cannot_hold_are_named(#[case] asked: bool) {
     world.cloud.set_octavia_api(11);
     let ranges = if asked { json!(["10.0.0.0/8"]) } else { Value::Null };
     world.create(&service("web", json!({"spec": {"loadBalancerSourceRanges": ranges}})));
-    world.until_published("web").await;
-    world.quiet().await;
+    world.until_served("web").await;
     let warnings = world.warnings("web");
     assert_eq!(
         warnings.iter().any(|one| one.contains("LoadBalancerSourceRangesIgnored")),
@@ -104,8 +100,7 @@ async fn s5_ovn_gets_what_it_can_do(#[case] method: &str) {
     ]);
     object["spec"]["loadBalancerSourceRanges"] = json!(["10.0.0.0/8"]);
     world.create(&object);
-    world.until_published("web").await;
-    world.quiet().await;
+    world.until_served("web").await;
     let (lb, listener, pool) = (load_balancer(&world), &world.cloud.listeners()[0], &world.cloud.pools()[0]);
     assert_eq!(
         (&lb["provider"], &lb["flavor_id"], &lb["availability_zone"]),
@@ -156,8 +151,7 @@ async fn s7_a_failed_version_list_never_means_that_octavia_can_do_nothing() {
     world.pass(300).await;
     assert!(world.take_cloud_writes().is_empty(), "nothing is made");
     world.cloud.faults().remove(broken);
-    world.until_published("web").await;
-    world.quiet().await;
+    world.until_served("web").await;
     assert_eq!(allowed_cidrs(&world), [["10.0.0.0/8"]]);
     assert!(load_balancer(&world)["tags"].as_array().is_some_and(|tags| !tags.is_empty()));
 }
@@ -185,8 +179,7 @@ async fn a_version_list_that_fails_later_takes_nothing_away() {
             .await;
     world.cloud.faults().add(Fault::new().service("load-balancer").path("^/$").answer(503, json!({})));
     world.pass(8 * 3600).await;
-    world.annotate("web", "loadbalancer.openstack.org/connection-limit", Some("100"));
-    world.quiet().await;
+    world.annotate_to_rest("web", "loadbalancer.openstack.org/connection-limit", Some("100")).await;
     assert_eq!(world.cloud.listeners()[0]["connection_limit"], 100);
     assert_eq!(allowed_cidrs(&world), [["192.0.2.0/24"]]);
     assert!(world.warnings("web").is_empty(), "{:?}", world.warnings("web"));
@@ -232,8 +225,7 @@ async fn s8_the_first_octavia_gets_nothing_that_came_later() {
     let world = World::started().await;
     world.cloud.set_octavia_api(0);
     world.create(&annotated(&[("timeout-client-data", "60000"), ("availability-zone", "zone-1")]));
-    world.until_published("web").await;
-    world.quiet().await;
+    world.until_served("web").await;
     let (lb, listener) = (load_balancer(&world), &world.cloud.listeners()[0]);
     assert!(lb["tags"].as_array().is_none_or(Vec::is_empty), "{lb}");
     assert!(listener["timeout_client_data"] != 60_000 && allowed_cidrs(&world)[0].is_empty());
@@ -246,6 +238,5 @@ async fn ranges_of_the_other_family_are_left_out_and_named() {
     let ranges = json!({"spec": {"loadBalancerSourceRanges": ["2001:db8::/32", "10.0.0.0/8"]}});
     let world = World::serving(&service("web", ranges)).await;
     assert_eq!(allowed_cidrs(&world), [["10.0.0.0/8"]]);
-    let warnings = world.warnings("web");
-    assert!(warnings.len() == 1 && warnings[0].contains("2001:db8::/32"), "{warnings:?}");
+    world.assert_warned_once("web", "2001:db8::/32");
 }

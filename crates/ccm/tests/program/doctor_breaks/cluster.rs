@@ -126,8 +126,7 @@ pub(super) fn group(world: &World, rules: &[Value]) -> String {
             rule["remote_group_id"] = json!(group);
         }
         let body = json!({"security_group_rule": rule});
-        let (status, answer) = cloud.post("network", "/v2.0/security-group-rules", &body);
-        assert_eq!(status, 201, "{answer}");
+        cloud.make("network", "/v2.0/security-group-rules", &body);
     }
     group
 }
@@ -143,6 +142,5 @@ pub(super) fn guard_nodes(world: &World, groups: &[String]) {
 pub(super) fn guard_node(world: &World, name: &str, change: &Value) {
     let node = world.cloud.nodes().into_iter().find(|node| node.name == name).unwrap();
     let path = format!("/v2.0/ports/{}", node.port_id);
-    let (status, answer) = world.cloud.admin().put("network", &path, &json!({"port": change}));
-    assert_eq!(status, 200, "{answer}");
+    world.cloud.admin().change("network", &path, &json!({"port": change}));
 }

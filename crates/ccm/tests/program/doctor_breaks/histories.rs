@@ -68,8 +68,7 @@ async fn a_healthy_world_raises_no_alarm(#[case] kind: Kind, #[case] history: Hi
 
 /// The program starts, does what there is to do, and ends.
 async fn goes_on(world: &mut World) {
-    world.start().await;
-    world.quiet().await;
+    world.start_to_rest().await;
     world.stop().await;
     world.cloud.settle();
 }

@@ -292,7 +292,7 @@ impl Stage {
         let entry = &web["status"]["loadBalancer"]["ingress"][0];
         match entry["ip"].as_str() {
             Some(ip) => ip.to_owned(),
-            None => self.world.annotation("web", &format!("{ANNOTATION}load-balancer-address")).unwrap(),
+            None => self.world.annotation("web", "load-balancer-address").unwrap(),
         }
     }
 

@@ -87,8 +87,7 @@ pub(super) fn plant(stage: &Stage, inherited: &Inherited) {
     let (name, user) = (name(inherited.service), world.cloud.user());
     let host = inherited.host.map_or_else(|| name.clone(), super::stage::name);
     let post = |path: &str, body: &Value| {
-        let (status, answer) = user.post("load-balancer", &format!("/v2.0/lbaas/{path}"), body);
-        assert_eq!(status, 201, "{answer}");
+        let answer = user.make("load-balancer", &format!("/v2.0/lbaas/{path}"), body);
         world.cloud.settle();
         answer
     };

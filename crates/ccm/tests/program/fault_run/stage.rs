@@ -258,8 +258,7 @@ impl Stage {
         let Some(broken) = self.world.cloud.load_balancer(&lb_name(&name(service))) else { return };
         if broken["provisioning_status"] == "ERROR" {
             let path = format!("/v2.0/lbaas/loadbalancers/{}/failover", broken["id"].as_str().unwrap());
-            let (status, answer) = self.world.cloud.admin().put("load-balancer", &path, &Value::Null);
-            assert_eq!(status, 202, "{answer}");
+            self.world.cloud.admin().change("load-balancer", &path, &Value::Null);
         }
     }
 
@@ -439,9 +438,7 @@ impl Stage {
         let mut routes = self.world.cloud.routers()[0]["routes"].as_array().unwrap().clone();
         change(&mut routes);
         let path = format!("/v2.0/routers/{}", self.world.cloud.seed().router_id);
-        let (status, answer) =
-            self.world.cloud.user().put("network", &path, &json!({"router": {"routes": routes}}));
-        assert_eq!(status, 200, "{answer}");
+        self.world.cloud.user().change("network", &path, &json!({"router": {"routes": routes}}));
     }
 }
 

@@ -29,8 +29,7 @@ async fn the_guest_follows(world: &mut World) {
     world.patch("guest", &json!({"spec": {"ports": ports}}));
     world.until("the guest has another port", |world| leads(world, &[80, 82], 2)).await;
     world.quiet_unplanned().await;
-    world.delete("guest");
-    world.until_gone("guest").await;
+    world.release("guest").await;
     assert!(leads(world, &[80], 2), "{}", world.state());
     let tags = load_balancer(world)["tags"].to_string();
     assert!(!tags.contains("guest"), "{tags}");
@@ -91,8 +90,7 @@ async fn a_word_of_a_user_in_a_refusal_says_nothing_about_the_cloud(#[case] text
     world.until_published("new").await;
     let tags = world.cloud.load_balancer(&lb_name("new")).unwrap()["tags"].to_string();
     assert!(tags.contains("openstack-ccm-cluster=") && tags.contains("openstack-ccm-service="), "{tags}");
-    world.delete("new");
-    world.until_gone("new").await;
+    world.release("new").await;
     the_guest_follows(&mut world).await;
 }
 

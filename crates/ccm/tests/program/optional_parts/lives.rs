@@ -32,8 +32,7 @@ impl Strangers {
     fn settle(world: &World) -> Self {
         let user = world.cloud.user();
         let body = json!({"loadbalancer": {"name": "mine", "vip_subnet_id": world.cloud.seed().subnet_id}});
-        let (status, made) = user.post(OCTAVIA, "/v2.0/lbaas/loadbalancers", &body);
-        assert_eq!(status, 201, "{made}");
+        let made = user.make(OCTAVIA, "/v2.0/lbaas/loadbalancers", &body);
         world.cloud.settle();
         let listener = json!({"listener": {"name": "mine", "protocol": "TCP", "protocol_port": 9000,
             "loadbalancer_id": made["loadbalancer"]["id"]}});
@@ -73,13 +72,11 @@ async fn lives(mut world: World) -> usize {
     world.kube.delete("nodes", "", "node-1").unwrap();
     world.until("the node that went is no member", |world| leads(world, &[80, 81, 90], 2)).await;
     world.quiet_unplanned().await;
-    world.delete("web");
-    world.until_gone("web").await;
+    world.release("web").await;
     world.quiet_unplanned().await;
     assert_eq!(world.ingress("other"), published);
     assert!(leads(&world, &[90], 2), "{}", world.state());
-    world.delete("other");
-    world.until_gone("other").await;
+    world.release("other").await;
     world.quiet_unplanned().await;
     let left: Vec<Value> = Strangers::now(&world);
     assert!(strangers.0.iter().all(|one| left.contains(one)), "{left:#?}");

@@ -79,8 +79,7 @@ async fn a_part_that_is_missing_costs_what_needs_it(#[case] lack: Lack, #[case] 
     world.kube.delete("nodes", "", "node-1").unwrap();
     world.until("the node that went is no member", |world| leads(world, &[80], 2)).await;
     assert_eq!(world.ingress("web"), published);
-    world.delete("web");
-    world.until_gone("web").await;
+    world.release("web").await;
     assert!(world.cloud.load_balancers().is_empty());
     assert!(world.cloud.floating_ips().is_empty(), "{:#?}", world.cloud.floating_ips());
 }
@@ -128,8 +127,7 @@ async fn two_clusters_of_one_name_keep_their_floating_ips_apart_without_tags() {
     other.start().await;
     other.create(&service("web", json!({})));
     other.until_warned("web", "belongs to another cluster").await;
-    other.delete("web");
-    other.until_gone("web").await;
+    other.release("web").await;
     one.restart().await;
     one.quiet_unplanned().await;
     assert_eq!(one.ingress("web"), kept);
@@ -146,8 +144,7 @@ async fn a_free_floating_ip_with_the_bare_description_is_never_deleted() {
     world.until_published("web").await;
     world.quiet_unplanned().await;
     let id = crate::contract::setup::floating_ip(&world.cloud, "198.19.0.77", description);
-    world.delete("web");
-    world.until_gone("web").await;
+    world.release("web").await;
     let left = world.cloud.floating_ips();
     assert!(left.len() == 1 && left[0]["id"] == json!(id), "{left:#?}");
 }

@@ -1,6 +1,5 @@
 //! Annotations in place of `spec.loadBalancerIP`, which Kubernetes has deprecated.
 
-use openstack_ccm_kube_sim::ApiVersion;
 use serde_json::{Value, json};
 
 use crate::contract::setup::{annotated, attach, floating_ip, load_balancer};
@@ -25,8 +24,7 @@ async fn a_floating_ip_is_asked_for_by_annotation_and_exchanged_when_that_change
     world.settings.plans = false;
     floating_ip(&world.cloud, OTHER, "");
     world.annotate("web", FLOATING_IP, Some(OTHER));
-    world.until_ingress("web", &format!("{OTHER}(VIP)")).await;
-    world.quiet().await;
+    world.until_served_at("web", &format!("{OTHER}(VIP)")).await;
     assert!(world.warnings("web").is_empty(), "{:#?}", world.warnings("web"));
 }
 
@@ -40,8 +38,7 @@ async fn an_annotation_that_was_there_before_changes_nothing_at_the_start() {
     world.stop().await;
     world.annotate("web", FLOATING_IP, Some(ASKED));
     world.annotate("web", VIP_ADDRESS, Some("10.0.0.77"));
-    world.start().await;
-    world.quiet().await;
+    world.start_to_rest().await;
     assert!(world.take_cloud_writes().is_empty());
     assert_eq!(world.ingress("web"), before);
     let warnings = world.warnings("web");
@@ -97,9 +94,7 @@ async fn the_field_and_the_annotation_have_to_agree() {
 
 #[tokio::test(start_paused = true)]
 async fn an_internal_load_balancer_gets_the_address_of_the_annotation() {
-    let mut world = World::new(ApiVersion::V1_36);
-    world.settings.cloud_conf = String::new();
-    world.start().await;
+    let world = World::started().await;
     let prefix = world.cloud.nodes()[0].addresses[0].rsplit_once('.').unwrap().0.to_owned();
     let asked = format!("{prefix}.200");
     world.serve(&annotated(&[(INTERNAL, "true"), ("vip-address", &asked), ("floating-ip", ASKED)])).await;
@@ -121,8 +116,7 @@ async fn the_annotation_that_shows_the_address_names_the_one_that_asks_for_it() 
             "to ask for 198.19.0.77, set loadbalancer.openstack.org/floating-ip to this address",
         )
         .await;
-    world.until_published("web").await;
-    world.quiet().await;
+    world.until_served("web").await;
     let published = world.ingress("web");
     let shown = world.annotation("web", WRITTEN).unwrap();
     assert_eq!(published, [format!("{shown}(VIP)")]);
@@ -142,8 +136,7 @@ async fn the_annotation_that_shows_the_address_names_the_one_that_asks_for_it() 
 #[tokio::test(start_paused = true)]
 async fn a_floating_ip_without_a_port_counts_if_only_one_subnet_has_its_address() {
     let (world, id) = exposed_beside(None).await;
-    world.until_ingress("web", &format!("{ASKED}(VIP)")).await;
-    world.quiet().await;
+    world.until_served_at("web", &format!("{ASKED}(VIP)")).await;
     assert_eq!(ids(&world.cloud.floating_ips()), [id], "no second one is made");
 }
 
@@ -166,8 +159,7 @@ async fn exposed_beside(subnet: Option<&str>) -> (World, String) {
         let user = world.cloud.user();
         let (_, network) = user.post("network", "/v2.0/networks", &json!({"network": {"name": "else"}}));
         let subnet = json!({"network_id": network["network"]["id"], "ip_version": 4, "cidr": cidr});
-        let (status, answer) = user.post("network", "/v2.0/subnets", &json!({"subnet": subnet}));
-        assert_eq!(status, 201, "{answer}");
+        user.make("network", "/v2.0/subnets", &json!({"subnet": subnet}));
     }
     let id = floating_ip(&world.cloud, ASKED, "of a person");
     attach(&world.cloud, &id, load_balancer(&world)["vip_port_id"].as_str().unwrap());

@@ -55,8 +55,7 @@ async fn two_services_that_both_say_so_share_the_load_balancer_of_their_address(
     assert!(world.take_cloud_writes().iter().all(|write| !write.starts_with("DELETE")));
     assert!(leads(&world, &[53, 80], 2), "{}", world.state());
     for (gone, left) in [("dns", "web"), ("web", "")] {
-        world.delete(gone);
-        world.until_gone(gone).await;
+        world.release(gone).await;
         assert_eq!(world.cloud.load_balancers().len(), usize::from(!left.is_empty()));
     }
 }
@@ -67,14 +66,12 @@ async fn who_comes_later_is_a_guest() {
     let world = with_floating_ip("").await;
     world.serve(&asking("web", 80, true)).await;
     world.create(&asking("dns", 53, true));
-    world.until_published("dns").await;
-    world.quiet().await;
+    world.until_served("dns").await;
     assert_eq!(world.annotation("dns", OWNED).as_deref(), Some("none"));
     assert!(world.warnings("web").is_empty() && world.warnings("dns").is_empty());
     // It goes on sharing: what serves is not taken away by a word about the beginning.
     world.annotate("web", SHARE, None);
-    world.annotate("dns", SHARE, None);
-    world.quiet().await;
+    world.annotate_to_rest("dns", SHARE, None).await;
     assert!(leads(&world, &[53, 80], 2), "{}", world.state());
 }
 
@@ -83,8 +80,7 @@ async fn one_word_is_not_enough() {
     let world = with_floating_ip("").await;
     world.serve(&asking("web", 80, false)).await;
     world.create(&asking("dns", 53, true));
-    world.until_warned("dns", SHARE).await;
-    world.quiet().await;
+    world.until_warned_at_rest("dns", SHARE).await;
     assert_eq!(world.cloud.load_balancers().len(), 1);
     world.annotate("web", SHARE, Some("true"));
     world.until_published("dns").await;
@@ -98,11 +94,9 @@ async fn the_lists_and_numbers_of_cloud_conf_apply() {
         let world = with_floating_ip(conf).await;
         world.serve(&asking("web", 80, true)).await;
         world.create(&asking("dns", 53, true));
-        world.until_warned("dns", said).await;
-        world.quiet().await;
+        world.until_warned_at_rest("dns", said).await;
         assert!(leads(&world, &[80], 2), "{}", world.state());
-        world.delete("dns");
-        world.until_gone("dns").await;
+        world.release("dns").await;
         assert!(leads(&world, &[80], 2), "{}", world.state());
     }
 }
@@ -178,8 +172,7 @@ async fn a_service_that_cannot_be_served_keeps_nobody_waiting(
     world.until_published("web").await;
     assert!(start.elapsed() < Duration::from_secs(seconds), "{:?}", start.elapsed());
     world.annotate("aaa", key, None);
-    world.until_published("aaa").await;
-    world.quiet().await;
+    world.until_served("aaa").await;
     assert!(leads(&world, &[80, 81], 2), "{}", world.state());
 }
 
@@ -207,8 +200,7 @@ async fn of_two_new_ones_the_older_gets_the_load_balancer() {
     tokio::time::sleep(Duration::from_secs(2)).await;
     world.create(&asking("aaa", 81, true));
     world.start().await;
-    world.until_published("aaa").await;
-    world.quiet().await;
+    world.until_served("aaa").await;
     assert_eq!(world.annotation("aaa", OWNED).as_deref(), Some("none"));
     assert!(leads(&world, &[80, 81], 2), "{}", world.state());
 }
@@ -232,8 +224,7 @@ async fn an_older_one_waits_for_the_load_balancer_of_a_younger_one(#[values(fals
     if is_killed {
         world.start().await;
     }
-    world.until_published("aaa").await;
-    world.quiet().await;
+    world.until_served("aaa").await;
     assert!(leads(&world, &[80, 81], 2), "{}", world.state());
     assert_eq!(world.cloud.load_balancers().len(), 1);
 }
@@ -267,8 +258,7 @@ async fn an_address_that_comes_free_goes_at_once_to_who_waits_for_it(
     world.create(&next);
     world.pass(400).await;
     assert!(world.ingress("next").is_empty() && !world.warnings("next").is_empty());
-    world.delete("web");
-    world.until_gone("web").await;
+    world.release("web").await;
     let start = Instant::now();
     world.until_ingress("next", &format!("{address}(VIP)")).await;
     assert!(start.elapsed() < Duration::from_secs(30), "{:?}", start.elapsed());

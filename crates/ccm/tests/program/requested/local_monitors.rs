@@ -60,15 +60,17 @@ async fn what_exists_keeps_what_it_has(#[case] before: &str, #[case] expected: &
     let mut world = configured(|_| format!("create-monitor = {before}\n")).await;
     world.serve(&with_policy("Cluster", &[])).await;
     world.settings.cloud_conf = LOCAL.to_owned();
-    world.restart().await;
-    world.quiet().await;
+    world.restart_to_rest().await;
     assert_eq!(monitors(&world), expected);
-    world.patch("web", &json!({"spec": {"externalTrafficPolicy": "Local", "healthCheckNodePort": 31000}}));
-    world.quiet().await;
+    world
+        .patch_to_rest(
+            "web",
+            &json!({"spec": {"externalTrafficPolicy": "Local", "healthCheckNodePort": 31000}}),
+        )
+        .await;
     assert_eq!(monitors(&world).len(), expected.len());
     assert_eq!(lacks_monitor(&world), expected.is_empty());
-    world.annotate("web", &format!("{ANNOTATION}enable-health-monitor"), Some("true"));
-    world.quiet().await;
+    world.annotate_to_rest("web", "enable-health-monitor", Some("true")).await;
     assert_eq!(monitors(&world), ["HTTP /healthz"]);
 }
 
@@ -80,7 +82,7 @@ async fn a_check_of_another_type_takes_the_place_of_one_that_is_there() {
         world.serve(&with_policy("Local", &[])).await;
         world.settings.plans = false;
         world.stop_at(Stop::Before(number));
-        world.annotate("web", &format!("{ANNOTATION}health-monitor-type"), Some("PING"));
+        world.annotate("web", "health-monitor-type", Some("PING"));
         if world.survives().await {
             assert!(number > 3, "it was killed at each call");
             assert_eq!(monitors(&world), ["PING null"]);
@@ -108,8 +110,7 @@ async fn all_ports_have_a_monitor(#[case] conf: &str) {
     object["spec"]["ports"] = ports(81).collect();
     world.serve(&object).await;
     assert_eq!(monitors(&world), ["HTTP /healthz"; 2]);
-    world.patch("web", &json!({"spec": {"ports": ports(82).collect::<Vec<_>>()}}));
-    world.quiet().await;
+    world.patch_to_rest("web", &json!({"spec": {"ports": ports(82).collect::<Vec<_>>()}})).await;
     assert_eq!(monitors(&world), ["HTTP /healthz"; 3]);
 }
 

@@ -5,7 +5,7 @@ use rstest::rstest;
 use serde_json::json;
 
 use crate::contract::setup::{annotated, load_balancer};
-use crate::support::{ANNOTATION, World};
+use crate::support::{World, text};
 
 /// Gives each node an InternalIP on another network before the one that it has, and an ExternalIP.
 fn with_several_interfaces(world: &World) {
@@ -20,10 +20,7 @@ fn with_several_interfaces(world: &World) {
 
 /// The networks of the members' addresses, by their first number.
 fn members(world: &World) -> Vec<String> {
-    let pools = world.cloud.pools();
-    let members = pools.iter().flat_map(|pool| world.cloud.members(pool["id"].as_str().unwrap()));
-    let mut found: Vec<String> =
-        members.map(|member| member["address"].as_str().unwrap().to_owned()).collect();
+    let mut found: Vec<String> = world.members().iter().map(|one| text(&one["address"]).to_owned()).collect();
     found.sort();
     found.iter().map(|address| address.split('.').next().unwrap().to_owned()).collect()
 }
@@ -67,11 +64,9 @@ async fn a_member_keeps_its_address() {
     world.start().await;
     world.serve(&annotated(&[])).await;
     world.settings.cloud_conf = format!("{}{}", on_network(&world), in_subnet(&world));
-    world.restart().await;
-    world.quiet().await;
+    world.restart_to_rest().await;
     assert_eq!(members(&world), ["172"; 2]);
-    world.add_node("node-3", "v1.36.0");
-    world.quiet().await;
+    world.third_node_joins().await;
     assert_eq!(members(&world), ["172", "172", "198"]);
 }
 
@@ -83,13 +78,12 @@ async fn the_user_names_the_kind_of_address() {
     let mut world = world(in_subnet);
     world.start().await;
     world.serve(&annotated(&[])).await;
-    let set = |kind| world.annotate("web", &format!("{ANNOTATION}node-address-type"), kind);
+    let set = |kind| world.annotate("web", "node-address-type", kind);
     set(Some("ExternalIP"));
     world.quiet().await;
     assert_eq!(members(&world), ["203"; 2]);
     set(Some("external"));
-    world.until_warned("web", "node-address-type").await;
-    world.quiet().await;
+    world.until_warned_at_rest("web", "node-address-type").await;
     assert_eq!(members(&world), ["203"; 2]);
     set(Some("InternalIP"));
     world.quiet().await;

@@ -63,10 +63,8 @@ async fn a_wrong_wish_changes_nothing(#[case] key: &str, #[case] value: Option<&
     let mut world = World::serving(&annotated(&ASKED)).await;
     set(&world, key, value);
     world.until_warned("web", said).await;
-    world.add_node("node-3", "v1.36.0");
-    world.quiet().await;
-    world.restart().await;
-    world.quiet().await;
+    world.third_node_joins().await;
+    world.restart_to_rest().await;
     assert_eq!(metrics(&world.cloud), ["9100 10.0.0.0/8 192.0.2.7/32"]);
     let pool = id(&world.cloud.pools()[0]);
     assert_eq!(world.cloud.members(&pool).len(), 3);
@@ -91,8 +89,7 @@ async fn where_it_cannot_be_the_service_goes_without(
     .await;
     world.serve(&annotated(annotations)).await;
     assert!(metrics(&world.cloud).is_empty());
-    let warnings = world.warnings("web");
-    assert!(warnings.len() == 1 && warnings[0].contains(said), "{warnings:?}");
+    world.assert_warned_once("web", said);
 }
 
 /// The metrics show all listeners and members: on a load balancer of others they are not a guest's to give away.
@@ -119,9 +116,7 @@ async fn a_guest_opens_no_metrics_of_others(
         .serve(&service("guest", json!({"metadata": {"annotations": annotations}, "spec": {"ports": ports}})))
         .await;
     assert_eq!(metrics(&world.cloud), expected);
-    let warnings = world.warnings("guest");
-    assert!(warnings.len() == 1 && warnings[0].contains("created for another Service"), "{warnings:?}");
-    world.delete("guest");
-    world.until_gone("guest").await;
+    world.assert_warned_once("guest", "created for another Service");
+    world.release("guest").await;
     assert_eq!(metrics(&world.cloud), expected);
 }

@@ -31,14 +31,12 @@ async fn the_first_refusal_names_the_provider() {
     })
     .await;
     world.create(&annotated(&[]));
-    world.until_published("web").await;
-    world.quiet().await;
+    world.until_served("web").await;
     assert_eq!(load_balancer(&world)["provider"], "ovn");
     assert_eq!(world.cloud.pools()[0]["lb_algorithm"], "SOURCE_IP_PORT");
     assert_eq!(world.refusals(), 1);
     world.create(&service("next", json!({})));
-    world.until_published("next").await;
-    world.quiet().await;
+    world.until_served("next").await;
     assert!(world.cloud.load_balancer(&lb_name("next")).is_some());
     assert_eq!(world.refusals(), 1);
 }
@@ -77,10 +75,9 @@ async fn what_ovn_ignores_is_said_in_one_event() {
 async fn the_other_way_to_the_addresses_of_clients_is_named() {
     let world = ovn().await;
     world.serve(&annotated(&[])).await;
-    world.annotate("web", &format!("{ANNOTATION}proxy-protocol"), Some("v2"));
+    world.annotate("web", "proxy-protocol", Some("v2"));
     world.until_warned("web", "if externalTrafficPolicy is Local and there is a health monitor").await;
-    world.add_node("node-3", "v1.36.0");
-    world.quiet().await;
+    world.third_node_joins().await;
     let pool = world.cloud.pools()[0].clone();
     assert_eq!(pool["protocol"], "TCP");
     assert_eq!(world.cloud.members(pool["id"].as_str().unwrap()).len(), 3);
@@ -99,10 +96,8 @@ async fn a_change_of_a_pool_comes_to_its_end(#[case] change: Value) {
     let world = ovn().await;
     world.serve(&annotated(&[])).await;
     let id = world.cloud.pools()[0]["id"].as_str().unwrap().to_owned();
-    world.patch("web", &change);
-    world.quiet().await;
-    world.add_node("node-3", "v1.36.0");
-    world.quiet().await;
+    world.patch_to_rest("web", &change).await;
+    world.third_node_joins().await;
     let (pool, listener) = (world.cloud.pools()[0].clone(), world.cloud.listeners()[0].clone());
     for object in [&pool, &listener] {
         assert_eq!(object["provisioning_status"], "ACTIVE", "{object}");
@@ -125,8 +120,7 @@ async fn words_of_users_say_nothing_about_the_provider() {
         ("tags", "Provider 'ovn' does not support a requested option"),
         ("flavor-id", flavor),
     ]));
-    world.until_warned("web", flavor).await;
-    world.quiet().await;
+    world.until_warned_at_rest("web", flavor).await;
     world.create(&service("proxied", json!({"metadata": {"annotations": {PROXY: "v2"}}})));
     tokio::time::sleep(Duration::from_secs(120)).await;
     assert!(!world.ingress("proxied").is_empty(), "{:?}", world.warnings("proxied"));

@@ -1,6 +1,5 @@
 //! The Octavia provider of one Service.
 
-use openstack_ccm_kube_sim::ApiVersion;
 use serde_json::{Value, json};
 
 use crate::contract::setup::{annotated, configured, load_balancer};
@@ -45,12 +44,10 @@ async fn a_provider_that_cloud_conf_does_not_list_is_refused_and_what_serves_sta
     world.until_warned("web", "lb-providers in [LoadBalancer] of cloud.conf").await;
     assert!(world.cloud.load_balancers().is_empty());
     world.annotate("web", LB_PROVIDER, Some("amphora"));
-    world.until_published("web").await;
-    world.quiet().await;
+    world.until_served("web").await;
     world.take_cloud_writes();
     world.annotate("web", LB_PROVIDER, Some("ovn"));
-    world.add_node("node-3", "v1.36.0");
-    world.quiet().await;
+    world.third_node_joins().await;
     assert_eq!(world.take_cloud_writes(), ["PUT pools/ID/members"], "everything else follows the Service");
     // The operator allows it: still nothing but a new load balancer can have it.
     world.stop().await;
@@ -70,9 +67,7 @@ async fn a_provider_that_cloud_conf_does_not_list_is_refused_and_what_serves_sta
 /// A provider that cloud.conf lists and the cloud does not have.
 #[tokio::test(start_paused = true)]
 async fn a_provider_that_the_cloud_does_not_have_is_named_with_those_that_it_has() {
-    let mut world = World::new(ApiVersion::V1_36);
-    world.settings.cloud_conf = "lb-providers = ovn\n".to_owned();
-    world.start().await;
+    let world = World::configured("lb-providers = ovn\n").await;
     world.create(&annotated(&[("lb-provider", "ovn")]));
     world
         .until_warned(

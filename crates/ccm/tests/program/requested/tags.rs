@@ -114,11 +114,9 @@ async fn a_tag_that_cannot_be_given_is_refused(#[case] key: &str, #[case] tag: &
     let world = World::serving(&annotated(&[])).await;
     annotate(&world, key, Some(tag));
     world.until_warned("web", fix).await;
-    world.add_node("node-3", "v1.36.0");
-    world.quiet().await;
+    world.third_node_joins().await;
     assert!(tags(&load_balancer(&world)).is_empty());
-    world.delete("web");
-    world.until_gone("web").await;
+    world.release("web").await;
     world.create(&annotated(&[(key, tag)]));
     world.quiet().await;
     assert!(world.cloud.load_balancers().is_empty());

@@ -158,8 +158,7 @@ async fn a_service_of_97_ports_on_64_nodes_holds_nobody_else_up() {
     let start = Instant::now();
     until_active(&world, "web").await;
     assert!(start.elapsed() < BESIDE_A_LARGE_ONE, "served after {:?}", start.elapsed());
-    world.until_published("large").await;
-    world.quiet().await;
+    world.until_served("large").await;
     world.cloud.faults().add(Fault::new().service("load-balancer").latency(Duration::from_millis(250)));
     world.add_node("node-65", "v1.36.0");
     let start = Instant::now();

@@ -48,7 +48,8 @@ fn is_id(segment: &str) -> bool {
     segment.len() == 36 && segment.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b'-')
 }
 
-fn text(value: &Value) -> &str {
+/// A text; empty where there is none.
+pub(crate) fn text(value: &Value) -> &str {
     value.as_str().unwrap_or_default()
 }
 

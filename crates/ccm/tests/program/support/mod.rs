@@ -32,8 +32,10 @@ pub(crate) mod trace;
 mod world;
 
 #[allow(unused_imports, reason = "the tests and the benchmark use different parts")]
+pub(crate) use describe::text;
+#[allow(unused_imports, reason = "the tests and the benchmark use different parts")]
 pub(crate) use line::{Call, Side, Stop};
 #[allow(unused_imports, reason = "the tests and the benchmark use different parts")]
-pub(crate) use objects::{ADDRESS, ANNOTATION, LB_ID, PROXY, lb_name, node, service};
+pub(crate) use objects::{ADDRESS, ANNOTATION, LB_ID, PROXY, key, lb_name, node, service};
 #[allow(unused_imports, reason = "the tests and the benchmark use different parts")]
 pub(crate) use world::{OneFile, Settings, World};

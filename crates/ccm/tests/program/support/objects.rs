@@ -6,6 +6,11 @@ use serde_json::{Value, json};
 
 /// Prefix of most annotations.
 pub(crate) const ANNOTATION: &str = "loadbalancer.openstack.org/";
+/// The key of an annotation of that prefix, unless the name has one.
+pub(crate) fn key(name: &str) -> String {
+    if name.contains('/') { name.to_owned() } else { format!("{ANNOTATION}{name}") }
+}
+
 /// The annotation with the real address.
 pub(crate) const LB_ID: &str = "loadbalancer.openstack.org/load-balancer-id";
 pub(crate) const ADDRESS: &str = "loadbalancer.openstack.org/load-balancer-address";

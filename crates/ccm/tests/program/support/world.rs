@@ -182,6 +182,14 @@ impl World {
         world
     }
 
+    /// The same under more lines of `[LoadBalancer]`.
+    pub(crate) async fn configured(cloud_conf: &str) -> Self {
+        let mut world = Self::on(OctaviaRelease::default());
+        world.settings.cloud_conf = cloud_conf.to_owned();
+        world.start().await;
+        world
+    }
+
     /// The same with a Service that is served already; what that took is forgotten.
     pub(crate) async fn serving(service: &Value) -> Self {
         Self::serving_on(OctaviaRelease::default(), service).await
@@ -321,6 +329,18 @@ impl World {
         self.start().await;
     }
 
+    /// Starts the program, and waits until nothing happens any more.
+    pub(crate) async fn start_to_rest(&mut self) {
+        self.start().await;
+        self.quiet().await;
+    }
+
+    /// Restarts it in the same way.
+    pub(crate) async fn restart_to_rest(&mut self) {
+        self.stop().await;
+        self.start_to_rest().await;
+    }
+
     /// Has the running program killed at a call from here on.
     pub(crate) fn stop_at(&self, stop: Stop) {
         self.running.as_ref().expect("not running").line.stop_at(stop);
@@ -361,8 +381,7 @@ impl World {
     /// Creates a Service and waits until everything is done; what that took is forgotten.
     pub(crate) async fn serve(&self, service: &Value) {
         self.create(service);
-        self.until_published(service["metadata"]["name"].as_str().unwrap()).await;
-        self.quiet().await;
+        self.until_served(service["metadata"]["name"].as_str().unwrap()).await;
         self.take_calls();
     }
 
@@ -375,13 +394,25 @@ impl World {
         self.kube.patch("services", "default", name, patch).unwrap();
     }
 
+    /// Changes a Service, and waits until nothing is left to do.
+    pub(crate) async fn patch_to_rest(&self, name: &str, patch: &Value) {
+        self.patch(name, patch);
+        self.quiet().await;
+    }
+
     /// Sets an annotation, or removes it.
     pub(crate) fn annotate(&self, name: &str, key: &str, value: Option<&str>) {
-        self.patch(name, &json!({"metadata": {"annotations": {key: value}}}));
+        self.patch(name, &json!({"metadata": {"annotations": {(objects::key(key)): value}}}));
+    }
+
+    /// Sets an annotation, or removes it, and waits until nothing is left to do.
+    pub(crate) async fn annotate_to_rest(&self, name: &str, key: &str, value: Option<&str>) {
+        self.annotate(name, key, value);
+        self.quiet().await;
     }
 
     pub(crate) fn annotation(&self, name: &str, key: &str) -> Option<String> {
-        self.service(name)["metadata"]["annotations"][key].as_str().map(str::to_owned)
+        self.service(name)["metadata"]["annotations"][objects::key(key)].as_str().map(str::to_owned)
     }
 
     pub(crate) fn delete(&self, name: &str) {
@@ -392,6 +423,12 @@ impl World {
     pub(crate) fn add_node(&self, name: &str, kubelet: &str) {
         let server = self.cloud.add_node(name);
         self.kube.create(&objects::node(&server, kubelet)).unwrap();
+    }
+
+    /// A third node joins, and nothing is left to do.
+    pub(crate) async fn third_node_joins(&self) {
+        self.add_node("node-3", "v1.36.0");
+        self.quiet().await;
     }
 
     pub(crate) fn set_kubelets(&self, version: &str) {
@@ -467,6 +504,12 @@ impl World {
         self.events(name).into_iter().filter(is_trouble).collect()
     }
 
+    /// There is one Warning about a Service, with this text.
+    pub(crate) fn assert_warned_once(&self, name: &str, text: &str) {
+        let warnings = self.warnings(name);
+        assert!(warnings.len() == 1 && warnings[0].contains(text), "{text}: {warnings:?}");
+    }
+
     // Both.
 
     /// Waits, on the paused clock, until a condition holds; what is done until then has to be the beginning of what is planned.
@@ -504,6 +547,24 @@ impl World {
             .await;
     }
 
+    /// Waits until a Service is published, and nothing is left to do.
+    pub(crate) async fn until_served(&self, name: &str) {
+        self.until_published(name).await;
+        self.quiet().await;
+    }
+
+    /// Waits until a Service is published as this, and nothing is left to do.
+    pub(crate) async fn until_served_at(&self, name: &str, expected: &str) {
+        self.until_ingress(name, expected).await;
+        self.quiet().await;
+    }
+
+    /// Deletes a Service, and waits until it is gone.
+    pub(crate) async fn release(&self, name: &str) {
+        self.delete(name);
+        self.until_gone(name).await;
+    }
+
     pub(crate) async fn until_gone(&self, name: &str) {
         self.until(&format!("{name} is gone"), |world| world.service(name).is_null()).await;
     }
@@ -511,6 +572,12 @@ impl World {
     pub(crate) async fn until_warned(&self, name: &str, text: &str) {
         let warned = |world: &Self| world.warnings(name).iter().any(|warning| warning.contains(text));
         self.until(&format!("a warning about {name} with {text:?}"), warned).await;
+    }
+
+    /// Waits for a Warning, and until nothing is left to do.
+    pub(crate) async fn until_warned_at_rest(&self, name: &str, text: &str) {
+        self.until_warned(name, text).await;
+        self.quiet().await;
     }
 
     /// Waits until nothing happens any more, which has to be what a plan of it says.
@@ -589,6 +656,11 @@ impl World {
     pub(crate) fn take_cloud_writes(&self) -> Vec<String> {
         let calls = self.take_calls().into_iter();
         calls.filter(|call| call.side == Side::OpenStack && call.write).map(|call| call.name).collect()
+    }
+
+    /// The members of all pools.
+    pub(crate) fn members(&self) -> Vec<Value> {
+        self.cloud.pools().iter().flat_map(|pool| self.cloud.members(describe::text(&pool["id"]))).collect()
     }
 
     /// All Services of ours and all that they have in the cloud, as text without ids.

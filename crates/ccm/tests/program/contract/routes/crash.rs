@@ -56,8 +56,7 @@ async fn run(story: Story, atomic: bool, stop: Option<Stop>) -> (String, Vec<Cal
     story.act(&stage);
     if !stage.world.survives().await {
         stage.world.kill().await;
-        stage.world.start().await;
-        stage.world.quiet().await;
+        stage.world.start_to_rest().await;
     }
     let mut calls = stage.world.take_calls();
     calls.truncate(calls.iter().rposition(|call| call.write).map_or(0, |last| last + 1));

@@ -15,8 +15,7 @@ const FOREIGN: &str = "192.168.0.0/24 via 198.18.0.50";
 async fn t1_a_node_gets_a_route_and_a_pair() {
     let mut stage = Stage::empty();
     stage.set_ranges("node-1", &["10.244.1.0/24"]);
-    stage.world.start().await;
-    stage.world.quiet().await;
+    stage.world.start_to_rest().await;
     assert_eq!(stage.world.take_cloud_writes(), ["PUT routers/ID/add_extraroutes", "PUT ports/ID"]);
     assert_eq!(stage.routes(), [ROUTE_1]);
     assert_eq!(stage.pairs("node-1"), ["10.244.1.0/24"]);
@@ -30,8 +29,7 @@ async fn all_missing_routes_are_made_in_one_request() {
     for index in 3..30 {
         stage.add_node(&format!("node-{index}"), &[&format!("10.244.{index}.0/24")]);
     }
-    stage.world.start().await;
-    stage.world.quiet().await;
+    stage.world.start_to_rest().await;
     let writes = stage.world.take_cloud_writes();
     assert_eq!(writes.iter().filter(|write| write.starts_with("PUT routers")).count(), 1, "{writes:?}");
     assert_eq!(writes.iter().filter(|write| *write == "PUT ports/ID").count(), 29);
@@ -47,8 +45,7 @@ async fn all_missing_routes_are_made_in_one_request() {
 async fn t2_without_the_atomic_extension_the_routes_of_others_stay_in_the_list() {
     let mut stage = Stage::new().without("extraroute-atomic");
     stage.add_routes(&[FOREIGN]);
-    stage.world.start().await;
-    stage.world.quiet().await;
+    stage.world.start_to_rest().await;
     assert_eq!(stage.routes(), [ROUTE_1, ROUTE_2, FOREIGN]);
     assert_eq!(stage.world.take_cloud_writes(), ["PUT routers/ID", "PUT ports/ID", "PUT ports/ID"]);
     stage.remove_node("node-2");
@@ -63,8 +60,7 @@ async fn t2_without_the_atomic_extension_the_routes_of_others_stay_in_the_list()
 #[tokio::test(start_paused = true)]
 async fn t3_routes_and_pairs_that_are_there_are_not_written_again() {
     let mut stage = Stage::new().converged().await;
-    stage.world.restart().await;
-    stage.world.quiet().await;
+    stage.world.restart_to_rest().await;
     let calls = stage.world.take_calls();
     let writes: Vec<_> = calls.iter().filter(|call| call.write).collect();
     assert!(writes.is_empty(), "{writes:?}");
@@ -105,8 +101,7 @@ async fn t4_no_port_is_written_where_no_pair_is_needed(#[case] no_extension: boo
         let path = format!("/v2.0/ports/{}", stage.port_id(node));
         stage.put(&path, &json!({"port": {"port_security_enabled": no_extension}}));
     }
-    stage.world.start().await;
-    stage.world.quiet().await;
+    stage.world.start_to_rest().await;
     assert_eq!(stage.routes(), [ROUTE_1, ROUTE_2]);
     assert_eq!(stage.world.take_cloud_writes(), ["PUT routers/ID/add_extraroutes"]);
     assert_eq!(stage.conditions(), [REACHABLE, REACHABLE]);
@@ -119,8 +114,7 @@ async fn t4_no_port_is_written_where_no_pair_is_needed(#[case] no_extension: boo
 async fn t5_without_a_port_there_is_no_route() {
     let mut stage = Stage::new();
     stage.set_addresses("node-1", &["198.18.0.99"]);
-    stage.world.start().await;
-    stage.world.quiet().await;
+    stage.world.start_to_rest().await;
     assert_eq!(stage.routes(), [ROUTE_2]);
     assert_eq!(stage.world.take_cloud_writes(), ["PUT routers/ID/add_extraroutes", "PUT ports/ID"]);
     assert_eq!(stage.conditions(), [UNREACHABLE, REACHABLE]);
@@ -140,8 +134,7 @@ async fn a_port_on_the_external_network_is_no_next_hop() {
     let stage = Stage::new().converged().await;
     let external = &stage.world.cloud.seed().public_network_id;
     let body = json!({"port": {"network_id": external, "fixed_ips": [{"ip_address": "198.19.0.77"}]}});
-    let (status, answer) = stage.world.cloud.admin().post("network", "/v2.0/ports", &body);
-    assert_eq!(status, 201, "{answer}");
+    stage.world.cloud.admin().make("network", "/v2.0/ports", &body);
     stage.set_addresses("node-1", &["198.19.0.77"]);
     stage.world.quiet().await;
     assert_eq!(stage.routes(), [ROUTE_2]);

@@ -47,8 +47,7 @@ async fn framework_r3_where_all_routes_are_there_only_conditions_are_written() {
     stage.add_routes(&[ROUTE_1, ROUTE_2]);
     stage.set_condition("node-1", "False", "RouteCreated");
     stage.set_condition("node-2", "False", "CalicoIsUp");
-    stage.world.start().await;
-    stage.world.quiet().await;
+    stage.world.start_to_rest().await;
     let writes: Vec<String> =
         stage.world.take_calls().into_iter().filter(|call| call.write).map(|call| call.name).collect();
     assert_eq!(writes, ["PATCH nodes/NAME/status"]);
@@ -64,8 +63,7 @@ async fn framework_r3_where_all_routes_are_there_only_conditions_are_written() {
 async fn framework_r4_only_missing_routes_are_made() {
     let mut stage = Stage::new().without("allowed-address-pairs");
     stage.add_routes(&[ROUTE_1]);
-    stage.world.start().await;
-    stage.world.quiet().await;
+    stage.world.start_to_rest().await;
     assert_eq!(stage.world.take_cloud_writes(), ["PUT routers/ID/add_extraroutes"]);
     assert_eq!(stage.routes(), [ROUTE_1, ROUTE_2]);
 }
@@ -82,8 +80,7 @@ async fn framework_r5_swapped_routes_are_put_right() {
         let path = format!("/v2.0/ports/{}", stage.port_id(node));
         stage.put(&path, &json!({"port": {"allowed_address_pairs": pairs}}));
     }
-    stage.world.start().await;
-    stage.world.quiet().await;
+    stage.world.start_to_rest().await;
     assert_eq!(stage.routes(), [ROUTE_1, ROUTE_2]);
     assert_eq!(stage.pairs("node-1"), ["10.244.1.0/24", "10.9.9.9"], "the pair of somebody else stays");
     assert_eq!(stage.pairs("node-2"), ["10.244.2.0/24", "10.9.9.9"]);
@@ -108,8 +105,7 @@ async fn framework_r6_routes_for_unknown_nodes_go_and_foreign_ones_stay() {
 async fn framework_r7_a_route_over_an_address_of_nobody_is_replaced() {
     let mut stage = Stage::new().without("allowed-address-pairs");
     stage.add_routes(&["10.244.1.0/24 via 198.18.0.77", ROUTE_2]);
-    stage.world.start().await;
-    stage.world.quiet().await;
+    stage.world.start_to_rest().await;
     assert_eq!(
         stage.world.take_cloud_writes(),
         ["PUT routers/ID/remove_extraroutes", "PUT routers/ID/add_extraroutes"]
@@ -125,8 +121,7 @@ async fn framework_r8_a_route_over_another_address_of_the_node_is_kept() {
     let mut stage = Stage::new().without("allowed-address-pairs");
     stage.set_addresses("node-1", &["198.18.0.60", NODE_1]);
     stage.add_routes(&[ROUTE_1, ROUTE_2]);
-    stage.world.start().await;
-    stage.world.quiet().await;
+    stage.world.start_to_rest().await;
     assert!(stage.world.take_cloud_writes().is_empty());
     assert_eq!(stage.conditions(), [REACHABLE, REACHABLE]);
 }

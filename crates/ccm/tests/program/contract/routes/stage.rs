@@ -51,8 +51,7 @@ impl Stage {
 
     /// The program has done everything; what that took is forgotten.
     pub(super) async fn converged(mut self) -> Self {
-        self.world.start().await;
-        self.world.quiet().await;
+        self.world.start_to_rest().await;
         self.world.take_calls();
         self
     }
