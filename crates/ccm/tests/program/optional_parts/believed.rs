@@ -1,7 +1,7 @@
 //! What shows that a cloud lacks a part, and what does not: words that a user wrote, one answer at the start, objects of strangers.
 
 use http::Method;
-use openstack_ccm_openstack_sim::{Fault, Lack, Rewrite};
+use openstack_ccm_openstack_sim::{Fault, Lack, OddCloud, Rewrite};
 use rstest::rstest;
 use serde_json::{Value, json};
 
@@ -13,7 +13,7 @@ use crate::support::{ANNOTATION, World, lb_name, service};
 const LB_ID: &str = "loadbalancer.openstack.org/load-balancer-id";
 
 /// A Service on a port of the load balancer of `web`.
-fn guest(world: &World, port: u16) -> Value {
+pub(super) fn guest(world: &World, port: u16) -> Value {
     let ports = json!([{"name": "http", "port": port, "protocol": "TCP"}]);
     let annotations = json!({LB_ID: id(&load_balancer(world))});
     service("guest", json!({"metadata": {"annotations": annotations}, "spec": {"ports": ports}}))
@@ -92,6 +92,22 @@ async fn a_word_of_a_user_in_a_refusal_says_nothing_about_the_cloud(#[case] text
     assert!(tags.contains("openstack-ccm-cluster=") && tags.contains("openstack-ccm-service="), "{tags}");
     world.release("new").await;
     the_guest_follows(&mut world).await;
+}
+
+/// Nobody could tell whose its listeners are, and the owner would remove the load balancer with them.
+#[tokio::test(start_paused = true)]
+async fn a_guest_that_cannot_announce_itself_gets_no_port() {
+    let mut world = World::new(openstack_ccm_kube_sim::ApiVersion::V1_36);
+    world.settings.plans = false;
+    world.cloud.become_odd(OddCloud::OctaviaWithoutTags);
+    world.start().await;
+    world.serve(&on_port_80()).await;
+    world.create(&guest(&world, 81));
+    world.until_warned("guest", "sharing a load balancer requires tags").await;
+    // From now on it is not known, when the guest is judged, what the cloud lacks.
+    world.restart().await;
+    world.pass(7200).await;
+    assert!(leads(&world, &[80], 2) && world.ingress("guest").is_empty(), "{}", world.state());
 }
 
 /// Whoever shows its tags has them, whatever a gateway says of one request.

@@ -6,7 +6,7 @@ use openstack_ccm_openstack_api::octavia::LoadBalancer;
 use super::{Claim, FoundBy, SharingRules, Verdict};
 use crate::load_balancer::annotations::{LOAD_BALANCER_ADDRESS, LOAD_BALANCER_ID, OWNED_LOAD_BALANCER_ID};
 use crate::load_balancer::names::{self, GeneratedName};
-use crate::load_balancer::objects::{Ownership, Reclaim};
+use crate::load_balancer::objects::{ObservedLoadBalancer, Ownership, Reclaim};
 
 impl Claim<'_> {
     /// Judges a load balancer that was found for this Service.
@@ -125,9 +125,7 @@ impl Claim<'_> {
         let is_user = names::user_names(tags).any(|name| self.is_own_name(name, tags));
         // Who has a tag there stays, whatever is known of the cloud.
         if !is_user && !sharing.tags {
-            let why = "was not created for this Service, and sharing a load balancer requires tags (Octavia API 2.5): remove \
-                       loadbalancer.openstack.org/load-balancer-id";
-            return refused(self, found, why);
+            return Verdict::Refused(self.sharing_needs_tags(&found.name, &found.id));
         }
         let most = usize::try_from(sharing.most_users).unwrap_or(usize::MAX);
         if !is_user && users >= most {
@@ -138,6 +136,25 @@ impl Claim<'_> {
             return refused(self, found, &why);
         }
         Verdict::Usable(Ownership::Guest)
+    }
+
+    /// Refuses a load balancer that was judged before the cloud refused the tag that announces the Service on it.
+    ///
+    /// # Errors
+    /// Nothing there would tell the owner of the load balancer, or anybody else, whose the Service's listeners are.
+    pub(crate) fn shares_without_tags(&self, there: &ObservedLoadBalancer) -> Result<(), Failure> {
+        match names::user_names(&there.tags).any(|name| self.is_own_name(name, &there.tags)) {
+            true => Ok(()),
+            false => Err(self.sharing_needs_tags(&there.name, &there.id)),
+        }
+    }
+
+    fn sharing_needs_tags(&self, name: &str, id: &str) -> Failure {
+        let shown = names::shown("load balancer", name, id, Some(&self.key.namespace));
+        Failure::user_input(format!(
+            "{shown} was not created for this Service, and sharing a load balancer requires tags (Octavia API 2.5): remove \
+             loadbalancer.openstack.org/load-balancer-id"
+        ))
     }
 }
 

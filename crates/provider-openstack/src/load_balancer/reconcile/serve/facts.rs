@@ -32,6 +32,9 @@ impl Serving<'_> {
             Some(provider) => resolver.features(Some(provider)).await?,
             None => self.features,
         };
+        if let Some(existing) = existing.filter(|_| guest && !features.tags) {
+            self.claim.shares_without_tags(existing)?;
+        }
         let previous_vip_addresses = match existing {
             Some(_) => Vec::new(),
             None => self.previous_vips(&observed.floating_ips),
