@@ -14,9 +14,9 @@ pub struct Network {
     /// Name; not unique.
     #[serde(default, deserialize_with = "null_as_default")]
     pub name: String,
-    /// Whether it is external, so that floating IPs can come from it.
-    #[serde(rename = "router:external", default, deserialize_with = "null_as_default")]
-    pub external: bool,
+    /// Whether it is external, so that floating IPs can come from it; absent if the cloud does not show it.
+    #[serde(rename = "router:external", default)]
+    pub external: Option<bool>,
     /// Whether it is the default external network.
     #[serde(default, deserialize_with = "null_as_default")]
     pub is_default: bool,

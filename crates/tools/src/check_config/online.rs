@@ -156,7 +156,10 @@ async fn look_up(openstack: &OpenStack, kind: ResourceKind, name: &str) -> Resul
         ResourceKind::Network => neutron.get_network(name).await.map(|_| Found::Yes),
         ResourceKind::ExternalNetwork => {
             let network = neutron.get_network(name).await;
-            network.map(|network| if network.external { Found::Yes } else { Found::NotExternal })
+            network.map(|network| match network.external {
+                Some(false) => Found::NotExternal,
+                Some(true) | None => Found::Yes,
+            })
         }
         ResourceKind::Subnet => {
             let filter = SubnetFilter { ids: vec![name.to_owned()], ..SubnetFilter::default() };

@@ -109,7 +109,7 @@ impl Resolver {
     ) -> Result<FloatingIpSource, Failure> {
         let Some(id) = &settings.network_id else { return self.search(places).await };
         let network = self.network(id, "floating-network-id").await?;
-        if network.is_some_and(|network| !network.external) {
+        if network.is_some_and(|network| network.external == Some(false)) {
             return Err(Failure::user_input(format!(
                 "floating-network-id {id} is not an external network: specify an external network, from which floating IPs can be \
                  allocated"

@@ -156,7 +156,7 @@ impl Resolver {
                 let subnet = self.subnet(id, "subnet-id").await.ok()?;
                 (subnet.network_id, Vec::from_iter(places.vip_addresses))
             }
-            (None, Some(id)) if self.network(id, "network-id").await.ok()??.external => {
+            (None, Some(id)) if self.network(id, "network-id").await.ok()??.external == Some(true) => {
                 let subnets = self.subnets_of(id).await.ok()?;
                 (id.clone(), subnets.iter().filter_map(|subnet| subnet.cidr.parse().ok()).collect())
             }
@@ -169,7 +169,7 @@ impl Resolver {
         let nodes = lookup.intent.nodes.iter().filter(|node| settings.node_selector.matches(node));
         let outside: Vec<&str> =
             nodes.filter(|node| !has_address(node)).map(|node| node.name.as_str()).collect();
-        if outside.is_empty() || !self.network(&id, "network-id").await.ok()??.external {
+        if outside.is_empty() || self.network(&id, "network-id").await.ok()??.external != Some(true) {
             return None;
         }
         let message = format!(
