@@ -204,16 +204,21 @@ async fn a_cluster_of_many_services_is_checked_to_its_last_one() {
 }
 
 #[rstest]
-#[case(OddCloud::OctaviaWithoutFilters, &["GET /v2.0/lbaas/loadbalancers does not filter by tags"])]
-#[case(OddCloud::NeutronWithoutTags, &["Tags of floating IPs: Neutron does not list standard-attr-tag"])]
-#[case(OddCloud::StrictNeutronWithoutTags, &["GET /v2.0/floatingips refuses to filter by tags"])]
-#[case(OddCloud::NeutronWithoutDescriptions, &["Neutron does not list standard-attr-description", "GET /v2.0/floatingips refuses"])]
-#[case(OddCloud::OctaviaWithoutTags, &["GET /v2.0/lbaas/loadbalancers refuses to filter by tags"])]
+#[case(OddCloud::OctaviaWithoutFilters, &["warning: Filters of lists: ", "GET /v2.0/lbaas/loadbalancers does not filter by tags"])]
+#[case(OddCloud::NeutronWithoutTags, &["warning: Tags of floating IPs: Neutron does not list standard-attr-tag",
+    "warning: Tags of security groups: Neutron does not list standard-attr-tag"])]
+#[case(OddCloud::StrictNeutronWithoutTags, &["warning: Tags of floating IPs: ", "GET /v2.0/floatingips refuses to filter by tags"])]
+#[case(OddCloud::NeutronWithoutDescriptions, &["warning: Descriptions of floating IPs: Neutron does not list standard-attr-description",
+    "warning: Tags of floating IPs: Neutron does not list standard-attr-tag", "GET /v2.0/floatingips refuses to filter by tags"])]
+#[case(OddCloud::OctaviaWithoutTags, &["warning: Tags of load balancers: ", "GET /v2.0/lbaas/loadbalancers refuses to filter by tags",
+    "load balancers are not shared"])]
 #[case(OddCloud::HiddenNetworks, &["warning: Networks by id: "])]
 #[case(OddCloud::GatewayWithFewPaths, &["warning: Versions of Octavia: ", "warning: Status tree: "])]
 #[case(OddCloud::AccessRules, &["warning: Networks by id: ", "warning: Security groups: ", "warning: Quotas: ", "warning: Status tree: ",
-    "by the access rules", "the cloud does not show the network"])]
-#[case(OddCloud::GatewayWithoutQueries, &["GET /v2.0/networks does not filter by id", "GET /v2.0/lbaas/loadbalancers does not filter by"])]
+    "warning: Providers, flavors and availability zones: ", "warning: Certificates: ", "by the access rules",
+    "the cloud does not show the network", "PUT /v2.0/floatingips/*/tags"])]
+#[case(OddCloud::GatewayWithoutQueries, &["GET /v2.0/networks does not filter by id", "GET /v2.0/lbaas/loadbalancers does not filter by",
+    "GET /v2.0/subnets does not filter by", "GET /v2.0/ports does not filter by"])]
 #[case(OddCloud::OldOctavia, &["warning: Status tree: ", "warning: Quotas: ", "for Batches that add members"])]
 #[tokio::test(flavor = "multi_thread")]
 async fn online_says_what_an_odd_cloud_lacks(#[case] odd: OddCloud, #[case] said: &[&str]) {

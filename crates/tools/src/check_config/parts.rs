@@ -88,6 +88,7 @@ async fn try_reading(openstack: &OpenStack, part: OptionalPart) -> Option<String
         OptionalPart::Versions => {
             return octavia.api_versions().await.err().map(|error| error.to_string());
         }
+        OptionalPart::LoadBalancerTags => return no_tags(openstack, &nobody).await,
         OptionalPart::Filters => filter_by_nothing(openstack, &nobody).await.err(),
         OptionalPart::StatusTree => octavia.load_balancer_statuses(&nobody).await.err(),
         OptionalPart::NetworkById => neutron.get_network(&nobody).await.err(),
@@ -99,12 +100,22 @@ async fn try_reading(openstack: &OpenStack, part: OptionalPart) -> Option<String
         OptionalPart::Certificates => barbican.as_ref()?.get_container(&nobody).await.err(),
         OptionalPart::FloatingIpTags
         | OptionalPart::FloatingIpDescription
-        | OptionalPart::LoadBalancerTags
         | OptionalPart::SecurityGroupTags
         | OptionalPart::Quotas
         | OptionalPart::AdditiveBatches => None,
     };
     error.filter(|error| !error.is_not_found()).map(|error| error.to_string())
+}
+
+/// Returns how Octavia shows that load balancers have no tags: it does not know them as a filter either.
+async fn no_tags(openstack: &OpenStack, nobody: &str) -> Option<String> {
+    let by_tags = LoadBalancerFilter { tags: vec![nobody.to_owned()], ..LoadBalancerFilter::default() };
+    let listed = openstack.octavia.list_load_balancers(&by_tags).await;
+    let lacking =
+        openstack.client.lacking().into_iter().find(|lacking| lacking.part == OptionalPart::Filters);
+    let sign = "GET /v2.0/lbaas/loadbalancers refuses to filter by tags";
+    let is_shown = listed.is_ok() && lacking.is_some_and(|lacking| lacking.evidence.contains(sign));
+    is_shown.then(|| format!("{sign}; without tags, {}", OptionalPart::LoadBalancerTags.feature().without))
 }
 
 /// Lists by filters that no object matches: an answer that has one shows that the cloud does not filter.
