@@ -204,7 +204,7 @@ async fn an_annotation_without_effect_is_named(#[case] annotations: &[(&str, &st
 }
 
 /// A certificate in Barbican.
-fn container(world: &World, name: &str) -> String {
+pub(crate) fn container(world: &World, name: &str) -> String {
     let body = json!({"name": name, "type": "certificate", "secret_refs": []});
     let answer = world.cloud.user().make("key-manager", "/v1/containers", &body);
     answer["container_ref"].as_str().unwrap().to_owned()

@@ -2,6 +2,7 @@
 //! nodes and a restart to deletion.
 
 mod believed;
+mod life;
 mod lives;
 
 use http::Method;
