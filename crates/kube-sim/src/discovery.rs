@@ -35,7 +35,7 @@ pub(crate) fn core_versions() -> Value {
 
 fn group_names() -> Vec<&'static str> {
     let mut names: Vec<&str> =
-        kinds::all().iter().map(|resource| resource.group).chain(REVIEW_GROUPS).collect();
+        kinds::built_in().map(|resource| resource.group).chain(REVIEW_GROUPS).collect();
     names.retain(|name| !name.is_empty());
     names.sort_unstable();
     names.dedup();
@@ -65,7 +65,7 @@ pub(crate) fn group(name: &str) -> Option<Value> {
 
 /// `/api/v1` and `/apis/GROUP/VERSION`
 pub(crate) fn resources(group: &str, version: &str) -> Option<Value> {
-    let of_group = kinds::all().iter().filter(|one| one.group == group && one.version == version);
+    let of_group = kinds::built_in().filter(|one| one.group == group && one.version == version);
     let mut resources: Vec<Value> = of_group.flat_map(entries).collect();
     let reviews =
         Review::ALL.iter().filter(|(_, review_group, ..)| *review_group == group && version == "v1");

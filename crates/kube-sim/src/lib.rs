@@ -55,5 +55,8 @@ pub use restore::ClusterBackup;
 pub use server::Server;
 pub use service::SimService;
 pub use sim::{ObjectChange, Sim};
-pub use traffic::{DataPath, Departure, Destination, Reached, Sender, Stop, Transport, honours_ip_mode};
+pub use traffic::{
+    DataPath, Departure, Destination, READS_HEADER, Reached, Reading, Sender, Stop, Transport,
+    honours_ip_mode,
+};
 pub use version::{ApiVersion, VersionError};

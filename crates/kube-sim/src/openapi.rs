@@ -10,8 +10,7 @@ use crate::version::ApiVersion;
 /// The index, or the document of one group and version (`api/v1`, `apis/GROUP/v1`).
 pub(crate) fn document(path: &str, version: ApiVersion) -> Option<Value> {
     if path.is_empty() {
-        let paths: Map<String, Value> = kinds::all()
-            .iter()
+        let paths: Map<String, Value> = kinds::built_in()
             .map(|resource| {
                 let path = group_path(resource);
                 let link = json!({"serverRelativeURL": format!("/openapi/v3/{path}")});
@@ -20,7 +19,7 @@ pub(crate) fn document(path: &str, version: ApiVersion) -> Option<Value> {
             .collect();
         return Some(json!({"paths": paths}));
     }
-    let resources: Vec<&Resource> = kinds::all().iter().filter(|one| group_path(one) == path).collect();
+    let resources: Vec<&Resource> = kinds::built_in().filter(|one| group_path(one) == path).collect();
     if resources.is_empty() {
         return None;
     }

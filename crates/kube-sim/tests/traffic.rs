@@ -2,7 +2,9 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
-use openstack_ccm_kube_sim::{ApiVersion, Departure, Destination, Sender, Sim, Stop, Transport};
+use openstack_ccm_kube_sim::{
+    ApiVersion, Departure, Destination, READS_HEADER, Reading, Sender, Sim, Stop, Transport,
+};
 use rstest::rstest;
 use serde_json::{Value, json};
 
@@ -79,7 +81,7 @@ fn a_node_short_circuits_what_is_published_as_its_own(
     publish(&sim, &entry);
     let departure = sim.data_path().leave(&client(), to(LOAD_BALANCER, 80)).unwrap();
     assert_eq!(
-        matches!(&departure, Departure::Around(reached) if reached[0].is_ok()),
+        matches!(&departure, Departure::Around(_, reached) if reached[0].is_ok()),
         around,
         "{departure:?}"
     );
@@ -91,6 +93,98 @@ fn a_node_short_circuits_what_is_published_as_its_own(
     assert!(matches!(other, Departure::Leaves(_)), "another port is nobody's");
 }
 
+/// kube-proxy with these words, and this configuration where they name the file.
+fn kube_proxy(sim: &Sim, image: &str, words: &[&str], configuration: &str) {
+    let map = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "kube-proxy", "namespace": "kube-system"},
+        "data": {"config.conf": configuration}});
+    sim.create(&map).unwrap();
+    for node in ["node-1", "node-2"] {
+        sim.create(&json!({"apiVersion": "v1", "kind": "Pod",
+            "metadata": {"name": format!("kube-proxy-{node}"), "namespace": "kube-system", "labels": {"k8s-app": "kube-proxy"}},
+            "spec": {"nodeName": node, "volumes": [{"name": "kube-proxy", "configMap": {"name": "kube-proxy"}}],
+                "containers": [{"name": "kube-proxy", "image": image, "command": words,
+                    "volumeMounts": [{"name": "kube-proxy", "mountPath": "/var/lib/kube-proxy"}]}]}}))
+            .unwrap();
+    }
+}
+
+const WITH_FILE: &[&str] = &["kube-proxy", "--config=/var/lib/kube-proxy/config.conf"];
+const GATE_OFF: &str = "featureGates:\n  LoadBalancerIPMode: false\n";
+
+/// The pod on the node counts, not kubelet; flags beside a file do not.
+#[rstest]
+#[case::old("kube-proxy:v1.29.9", WITH_FILE, "", true)]
+#[case::old_with_the_gate(
+    "kube-proxy:v1.29.9",
+    WITH_FILE,
+    "featureGates:\n  LoadBalancerIPMode: true\n",
+    false
+)]
+#[case::new("mirror.example.org/kube-proxy:v1.31.0@sha256:0", WITH_FILE, "", false)]
+#[case::gate_off("kube-proxy:v1.31.0", WITH_FILE, GATE_OFF, true)]
+#[case::gate_off_in_vain("kube-proxy:v1.32.0", WITH_FILE, GATE_OFF, false)]
+#[case::gate_off_by_flag("kube-proxy:v1.30.0", &["kube-proxy", "--feature-gates=LoadBalancerIPMode=false"], "", true)]
+#[case::flag_beside_a_file("kube-proxy:v1.30.0", &["kube-proxy", "--config=/var/lib/kube-proxy/config.conf", "--feature-gates=LoadBalancerIPMode=false"], "", false)]
+fn kube_proxy_is_what_its_pod_runs(
+    #[case] image: &str,
+    #[case] words: &[&str],
+    #[case] configuration: &str,
+    #[case] around: bool,
+) {
+    let sim = cluster("v1.36.0");
+    publish(&sim, &json!({"ip": LOAD_BALANCER, "ipMode": "Proxy"}));
+    kube_proxy(&sim, image, words, configuration);
+    let departure = sim.data_path().leave(&client(), to(LOAD_BALANCER, 80)).unwrap();
+    assert_eq!(matches!(departure, Departure::Around(..)), around, "{departure:?}");
+}
+
+#[rstest]
+#[case::elsewhere("nodePortAddresses: [127.0.0.0/8]", Err(Stop::NodePort))]
+#[case::here("nodePortAddresses: [10.0.0.0/24]", Ok("web".to_owned()))]
+#[case::primary("nodePortAddresses: [primary]", Ok("web".to_owned()))]
+fn node_ports_are_open_where_kube_proxy_opens_them(
+    #[case] text: &str,
+    #[case] expected: Result<String, Stop>,
+) {
+    let sim = cluster("v1.36.0");
+    kube_proxy(&sim, "kube-proxy:v1.36.0", WITH_FILE, text);
+    assert_eq!(at_node_port(&sim, 0, 30080), [expected]);
+}
+
+#[rstest]
+#[case::of_the_service(json!({}), true)]
+#[case::headless(json!({"clusterIP": "None"}), false)]
+#[case::another_port(json!({"ports": [{"port": 81}]}), false)]
+fn external_ips_short_circuit_whatever_the_mode_is(#[case] change: Value, #[case] around: bool) {
+    let sim = cluster("v1.36.0");
+    publish(&sim, &json!({"ip": LOAD_BALANCER, "ipMode": "Proxy"}));
+    let mut spec = json!({"externalIPs": [LOAD_BALANCER], "ports": [{"port": 80}]});
+    spec.as_object_mut().unwrap().extend(change.as_object().unwrap().clone());
+    sim.create(
+        &json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "forgotten"}, "spec": spec}),
+    )
+    .unwrap();
+    let departure = sim.data_path().leave(&client(), to(LOAD_BALANCER, 80)).unwrap();
+    let expected = Departure::Around("default/forgotten".to_owned(), vec![Err(Stop::Endpoint)]);
+    assert_eq!(departure == expected, around, "{departure:?}");
+}
+
+#[test]
+fn a_port_makes_of_the_header_what_a_test_wrote_down() {
+    let sim = cluster("v1.36.0");
+    let reading = |word: &str| {
+        let annotations = json!({READS_HEADER: json!({"8080": word}).to_string()});
+        sim.patch("pods", "default", "web", &json!({"metadata": {"annotations": annotations}})).unwrap();
+        let reached = sim.data_path().arrive(to(NODES[0], 30080), "10.0.0.50".parse().unwrap());
+        reached.into_iter().next().unwrap().unwrap().reading
+    };
+    assert_eq!(reading("optional"), Reading::Optional);
+    assert_eq!(reading("required"), Reading::Required);
+    // The node replaces the source by its own address.
+    assert_eq!(reading("required from 10.0.0.11/32"), Reading::Required);
+    assert_eq!(reading("required from 10.0.0.50/32"), Reading::Never);
+}
+
 #[test]
 fn source_ranges_count_on_the_node_that_short_circuits() {
     let sim = cluster("v1.36.0");
@@ -98,7 +192,7 @@ fn source_ranges_count_on_the_node_that_short_circuits() {
     sim.patch("services", "default", "web", &json!({"spec": {"loadBalancerSourceRanges": ["192.0.2.0/24"]}}))
         .unwrap();
     let departure = sim.data_path().leave(&client(), to(LOAD_BALANCER, 80)).unwrap();
-    assert_eq!(departure, Departure::Around(vec![Err(Stop::SourceRanges)]));
+    assert_eq!(departure, Departure::Around("default/web".to_owned(), vec![Err(Stop::SourceRanges)]));
     assert_eq!(
         at_node_port(&sim, 0, 30080),
         [Ok("web".to_owned())],
@@ -142,7 +236,7 @@ fn with_the_policy_local_a_node_serves_its_own_endpoints() {
     publish(&sim, &json!({"ip": LOAD_BALANCER}));
     let departure = sim.data_path().leave(&client(), to(LOAD_BALANCER, 80)).unwrap();
     assert!(
-        matches!(departure, Departure::Around(reached) if reached[0].is_ok()),
+        matches!(departure, Departure::Around(_, reached) if reached[0].is_ok()),
         "from inside every node serves"
     );
 }
@@ -191,6 +285,6 @@ fn a_policy_for_what_comes_to_a_pod_meets_the_load_balancer_or_the_client(
     policy(&sim, &json!({"podSelector": {"matchLabels": {"app": "web"}}, "ingress": ingress}));
     assert_eq!(at_node_port(&sim, 0, 30080)[0].is_ok(), through);
     let departure = sim.data_path().leave(&client(), to(LOAD_BALANCER, 80)).unwrap();
-    let Departure::Around(reached) = departure else { panic!("{departure:?}") };
+    let Departure::Around(_, reached) = departure else { panic!("{departure:?}") };
     assert_eq!(reached[0].is_ok(), around, "{reached:?}");
 }

@@ -27,6 +27,8 @@ pub(crate) struct Resource {
     /// Name of the storage; two resources with one storage are two views of the same objects.
     pub(crate) storage: &'static str,
     pub(crate) view: View,
+    /// Somebody else's definition: a cluster need not have it, so discovery does not name it.
+    pub(crate) custom: bool,
     pub(crate) schema: Schema,
     pub(crate) rules: &'static dyn Rules,
 }
@@ -63,6 +65,7 @@ impl Resource {
             subresource: None,
             storage: plural,
             view: View::Stored,
+            custom: false,
             // The texts are constants; a test below reads each of them.
             schema: schema::parse(&format!("{METADATA} {fields}")).unwrap_or(Schema::Anything),
             rules,
@@ -81,6 +84,11 @@ impl Resource {
         Self { subresource: Some(subresource), ..self }
     }
 
+    /// A resource that a CustomResourceDefinition makes.
+    fn custom(self, version: &'static str) -> Self {
+        Self { version, custom: true, ..self }
+    }
+
     fn viewed_as(self, view: View) -> Self {
         Self { view, ..self }
     }
@@ -91,7 +99,7 @@ const METADATA: &str = "apiVersion kind metadata!{name generateName namespace se
     annotations:map ownerReferences[uid]{apiVersion! kind! name! uid! controller*:flag blockOwnerDeletion*:flag} \
     finalizers[=] managedFields[]{manager operation apiVersion time:time fieldsType fieldsV1:any subresource}}";
 
-static RESOURCES: LazyLock<[Resource; 17]> = LazyLock::new(|| {
+static RESOURCES: LazyLock<[Resource; 19]> = LazyLock::new(|| {
     [
         Resource::new("", "configmaps", "ConfigMap", plain::CONFIG_MAP, &plain::ConfigMap).short_name("cm"),
         Resource::new("", "events", "Event", event::CORE, &event::Event::Core).short_name("ev"),
@@ -132,6 +140,16 @@ static RESOURCES: LazyLock<[Resource; 17]> = LazyLock::new(|| {
         Resource::new("events.k8s.io", "events", "Event", event::EVENTS_GROUP, &event::Event::EventsGroup)
             .short_name("ev")
             .viewed_as(View::EventsGroup),
+        Resource::new(
+            "gateway.envoyproxy.io",
+            "clienttrafficpolicies",
+            "ClientTrafficPolicy",
+            plain::KEPT,
+            &plain::Kept,
+        )
+        .custom("v1alpha1"),
+        Resource::new("gateway.networking.k8s.io", "gateways", "Gateway", plain::KEPT, &plain::Kept)
+            .custom("v1"),
         Resource::new("networking.k8s.io", "ingresses", "Ingress", plain::KEPT, &plain::Kept)
             .short_name("ing")
             .with_subresource("status"),
@@ -143,6 +161,11 @@ static RESOURCES: LazyLock<[Resource; 17]> = LazyLock::new(|| {
 /// All resources, by group and name.
 pub(crate) fn all() -> &'static [Resource] {
     &*RESOURCES
+}
+
+/// Those that every cluster has.
+pub(crate) fn built_in() -> impl Iterator<Item = &'static Resource> {
+    all().iter().filter(|one| !one.custom)
 }
 
 pub(crate) fn find(group: &str, version: &str, plural: &str) -> Option<&'static Resource> {

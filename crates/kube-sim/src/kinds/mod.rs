@@ -7,7 +7,7 @@ mod node;
 mod plain;
 mod service;
 
-pub(crate) use catalogue::{Resource, View, all, find};
+pub(crate) use catalogue::{Resource, View, all, built_in, find};
 pub(crate) use service::Allocations;
 
 use serde_json::Value;

@@ -3,10 +3,12 @@
 //!
 //! | module | holds |
 //! | --- | --- |
+//! | `kube_proxy` | what the service proxy of a node is, and how it is set up |
 //! | `objects` | reading the objects that matter |
 //! | `policy` | NetworkPolicies |
 //! | `proxy` | the service proxy of a node |
 
+mod kube_proxy;
 mod objects;
 mod policy;
 mod proxy;
@@ -16,10 +18,12 @@ use std::net::IpAddr;
 use serde_json::Value;
 
 use crate::sim::Sim;
+use kube_proxy::KubeProxy;
 use objects::Objects;
 use policy::{Direction, Peer};
 
-pub use proxy::honours_ip_mode;
+pub use kube_proxy::honours_ip_mode;
+pub use objects::{READS_HEADER, Reading};
 
 /// A transport protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -60,8 +64,8 @@ pub struct Destination {
 pub enum Departure {
     /// A NetworkPolicy keeps it in.
     Denied,
-    /// The service proxy sends it to a pod at once: what becomes of it at each that it may be.
-    Around(Vec<Result<Reached, Stop>>),
+    /// The service proxy sends it to a pod of this Service, `namespace/name`, at once: what becomes of it at each that it may be.
+    Around(String, Vec<Result<Reached, Stop>>),
     /// It leaves the node for its destination, with this address as its source.
     Leaves(IpAddr),
 }
@@ -74,6 +78,8 @@ pub struct Reached {
     /// The port of the pod.
     pub port: u16,
     pub transport: Transport,
+    /// What the port makes of the PROXY protocol header of this connection.
+    pub reading: Reading,
 }
 
 /// Where a packet ends in the cluster.
@@ -81,7 +87,7 @@ pub struct Reached {
 pub enum Stop {
     /// The cluster has no such node.
     Node,
-    /// No Service has the node port.
+    /// No Service has the node port, or the service proxy opens none at this address.
     NodePort,
     /// `loadBalancerSourceRanges` lack the client, which counts where the node sends to a pod at once.
     SourceRanges,
@@ -89,7 +95,7 @@ pub enum Stop {
     Endpoint,
     /// A NetworkPolicy keeps the packet out of the pod.
     Policy,
-    /// No container of the pod listens.
+    /// No container of the pod runs, or none listens.
     Port,
 }
 
@@ -119,7 +125,7 @@ impl DataPath {
         };
         let node = objects.node(&node).ok_or(Stop::Node)?;
         let own = objects::address_of(node, to.address.is_ipv6()).ok_or(Stop::Node)?;
-        let Some((service, port)) = proxy::captured(objects, node, to) else {
+        let Some(captured) = proxy::captured(objects, node, to) else {
             let denied = pod.is_some_and(|pod| {
                 !policy::lets(objects, pod, Direction::Egress, Peer::Address(to.address), to)
             });
@@ -127,8 +133,11 @@ impl DataPath {
             return Ok(if denied { Departure::Denied } else { Departure::Leaves(own) });
         };
         let source = pod.and_then(objects::pod_address).unwrap_or(own);
-        if !proxy::in_ranges(service, source) {
-            return Ok(Departure::Around(vec![Err(Stop::SourceRanges)]));
+        let proxy::Captured { service, port, external } = captured;
+        let metadata = &service["metadata"];
+        let name = format!("{}/{}", text(&metadata["namespace"]), text(&metadata["name"]));
+        if !external && !proxy::in_ranges(service, source) {
+            return Ok(Departure::Around(name, vec![Err(Stop::SourceRanges)]));
         }
         // The destination is rewritten before a policy sees it, and the source of a pod stays what it is.
         let found = proxy::endpoints(objects, service, port, to.address.is_ipv6(), None);
@@ -147,16 +156,17 @@ impl DataPath {
                 && objects
                     .pod_at(at.address)
                     .is_some_and(|pod| pod["spec"]["nodeName"] == node["metadata"]["name"]);
-            reach(objects, at, if is_own { &[] } else { std::slice::from_ref(&peer) })
+            reach(objects, at, if is_own { &[] } else { std::slice::from_ref(&peer) }, source)
         });
-        Ok(Departure::Around(at_least_one(reached.collect())))
+        Ok(Departure::Around(name, at_least_one(reached.collect())))
     }
 
     /// What becomes of a packet that comes to a node port: of each endpoint that may get it, whether it arrives there.
     pub fn arrive(&self, to: Destination, from: IpAddr) -> Vec<Result<Reached, Stop>> {
         let objects = &self.0;
         let Some(node) = objects.node_at(to.address) else { return vec![Err(Stop::Node)] };
-        let Some((service, port)) = proxy::behind_node_port(objects, to) else {
+        let opened = KubeProxy::of(objects, node).opens_at(node, to.address);
+        let Some((service, port)) = proxy::behind_node_port(objects, to).filter(|_| opened) else {
             return vec![Err(Stop::NodePort)];
         };
         let local = service["spec"]["externalTrafficPolicy"] == "Local";
@@ -168,7 +178,7 @@ impl DataPath {
             // that one or the other is a matter of the network plugin.
             let masquerade = (!local).then_some(Peer::Address(to.address));
             let peers: Vec<Peer<'_>> = std::iter::once(Peer::Address(from)).chain(masquerade).collect();
-            reach(objects, at, &peers)
+            reach(objects, at, &peers, if local { from } else { to.address })
         });
         at_least_one(reached.collect())
     }
@@ -178,13 +188,13 @@ fn at_least_one(reached: Vec<Result<Reached, Stop>>) -> Vec<Result<Reached, Stop
     if reached.is_empty() { vec![Err(Stop::Endpoint)] } else { reached }
 }
 
-/// Whether a pod takes a packet that comes from these.
-fn reach(objects: &Objects, at: Destination, peers: &[Peer<'_>]) -> Result<Reached, Stop> {
+/// Whether a pod takes a packet that policies see come from these, and the pod from that address.
+fn reach(objects: &Objects, at: Destination, peers: &[Peer<'_>], from: IpAddr) -> Result<Reached, Stop> {
     let pod = objects.pod_at(at.address).ok_or(Stop::Port)?;
     if !peers.iter().all(|peer| policy::lets(objects, pod, Direction::Ingress, *peer, at)) {
         return Err(Stop::Policy);
     }
-    if !objects::listens(pod, at.port, at.transport) {
+    if !objects::runs(pod) || !objects::listens(pod, at.port, at.transport) {
         return Err(Stop::Port);
     }
     Ok(Reached {
@@ -192,6 +202,7 @@ fn reach(objects: &Objects, at: Destination, peers: &[Peer<'_>]) -> Result<Reach
         pod: text(&pod["metadata"]["name"]).to_owned(),
         port: at.port,
         transport: at.transport,
+        reading: objects::reading(pod, at.port, from),
     })
 }
 

@@ -2,11 +2,15 @@
 
 use std::net::IpAddr;
 
+use ipnet::IpNet;
 use serde_json::Value;
 
 use super::{Transport, text};
 use crate::object::list;
 use crate::sim::Sim;
+
+/// The annotation of a pod that says what its ports make of the header; nobody but this simulator reads it.
+pub const READS_HEADER: &str = "simulator.openstack-ccm.example/reads-header";
 
 pub(super) struct Objects {
     nodes: Vec<Value>,
@@ -15,6 +19,7 @@ pub(super) struct Objects {
     pub(super) services: Vec<Value>,
     pub(super) slices: Vec<Value>,
     pub(super) policies: Vec<Value>,
+    config_maps: Vec<Value>,
 }
 
 impl Objects {
@@ -27,6 +32,7 @@ impl Objects {
             services: all("services"),
             slices: all("endpointslices"),
             policies: all("networkpolicies"),
+            config_maps: all("configmaps"),
         }
     }
 
@@ -48,12 +54,28 @@ impl Objects {
         self.pods.iter().find(|pod| pod_addresses(pod).any(|own| own == address))
     }
 
+    /// kube-proxy's pod on a node.
+    pub(super) fn kube_proxy(&self, node: &Value) -> Option<&Value> {
+        self.pods.iter().find(|pod| {
+            let metadata = &pod["metadata"];
+            metadata["namespace"] == "kube-system"
+                && metadata["labels"]["k8s-app"] == "kube-proxy"
+                && pod["spec"]["nodeName"] == node["metadata"]["name"]
+        })
+    }
+
+    pub(super) fn config_map(&self, namespace: &Value, name: &Value) -> Option<&Value> {
+        let is_it =
+            |map: &&Value| map["metadata"]["namespace"] == *namespace && map["metadata"]["name"] == *name;
+        self.config_maps.iter().find(is_it)
+    }
+
     pub(super) fn namespace(&self, name: &str) -> Option<&Value> {
         self.namespaces.iter().find(|namespace| namespace["metadata"]["name"] == name)
     }
 }
 
-fn addresses(node: &Value) -> impl Iterator<Item = IpAddr> {
+pub(super) fn addresses(node: &Value) -> impl Iterator<Item = IpAddr> {
     let entries = list(node, "/status/addresses").iter().filter(|entry| entry["type"] == "InternalIP");
     entries.filter_map(|entry| text(&entry["address"]).parse().ok())
 }
@@ -86,8 +108,48 @@ pub(super) fn protocol(port: &Value) -> &str {
     port["protocol"].as_str().unwrap_or("TCP")
 }
 
+/// What a port of a pod makes of the PROXY protocol header.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reading {
+    /// It takes the header for a broken request.
+    Never,
+    /// It reads one, and does without.
+    Optional,
+    /// It takes no connection without one.
+    Required,
+}
+
+/// What a port makes of the header of a connection from this address: a test writes it into the annotation [`READS_HEADER`], by port:
+/// `optional`, `required`, or `required from CIDR,CIDR`.
+pub(super) fn reading(pod: &Value, port: u16, from: IpAddr) -> Reading {
+    let Some(word) = written(pod, port) else { return Reading::Never };
+    let holds = |range: &str| range.trim().parse::<IpNet>().is_ok_and(|range| range.contains(&from));
+    match word.split_once(" from ") {
+        Some((_, ranges)) if !ranges.split(',').any(holds) => Reading::Never,
+        _ if word == "optional" => Reading::Optional,
+        _ if word == "never" => Reading::Never,
+        _ => Reading::Required,
+    }
+}
+
+fn written(pod: &Value, port: u16) -> Option<String> {
+    let annotation = text(pod["metadata"]["annotations"].get(READS_HEADER)?);
+    let ports: Value = serde_json::from_str(annotation).ok()?;
+    ports[port.to_string()].as_str().map(str::to_owned)
+}
+
+/// Whether a pod has not ended, and its containers run.
+pub(super) fn runs(pod: &Value) -> bool {
+    let containers = list(pod, "/status/containerStatuses");
+    !matches!(text(&pod["status"]["phase"]), "Failed" | "Succeeded")
+        && (containers.is_empty() || containers.iter().any(|one| one["state"].get("running").is_some()))
+}
+
 /// Whether a container listens. One that declares no port at all may listen on every one.
 pub(super) fn listens(pod: &Value, number: u16, transport: Transport) -> bool {
+    if written(pod, number).is_some() && transport == Transport::Tcp {
+        return true;
+    }
     let mut declared = ports(pod).peekable();
     declared.peek().is_none()
         || declared.any(|(_, port, protocol)| port == number && protocol == transport.as_str())

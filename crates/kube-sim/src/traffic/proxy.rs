@@ -1,33 +1,21 @@
 //! The service proxy of a node.
 //!
 //! kube-proxy adds, for each address in `status.loadBalancer.ingress`, a rule that sends what leaves its node for that address to a pod
-//! at once. From 1.30 it leaves addresses with `ipMode: Proxy` alone (KEP-1860); older ones do not know the field. Hostnames never
-//! make a rule.
+//! at once, unless it honours `ipMode: Proxy`. Hostnames never make a rule, and addresses in `spec.externalIPs` of any Service always do:
+//! source ranges do not count there.
 
 use std::net::IpAddr;
 
 use ipnet::IpNet;
 use serde_json::Value;
 
+use super::kube_proxy::KubeProxy;
 use super::objects::{Objects, protocol};
 use super::{Destination, text};
 use crate::object::{list, texts};
 
 /// The label with which a Service is left to another service proxy.
 const OTHER_PROXY: &str = "service.kubernetes.io/service-proxy-name";
-/// The first minor release that honours `ipMode` by default.
-const HONOURS_IP_MODE: u16 = 30;
-
-/// Whether a service proxy of this version, such as `v1.36.0`, honours `ipMode` by default.
-pub fn honours_ip_mode(version: &str) -> bool {
-    let mut parts = version.trim_start_matches('v').split('.');
-    let mut number = || parts.next().and_then(|part| part.parse::<u16>().ok());
-    match (number(), number()) {
-        (Some(1), Some(minor)) => minor >= HONOURS_IP_MODE,
-        (Some(major), _) => major > 1,
-        _ => false,
-    }
-}
 
 /// An address and port behind a Service.
 pub(super) struct Endpoint {
@@ -35,26 +23,35 @@ pub(super) struct Endpoint {
     pub(super) port: u16,
 }
 
-/// The Service, and its port, whose rule of a load balancer's address sends a packet of this node to a pod at once.
-pub(super) fn captured<'a>(
-    objects: &'a Objects,
-    node: &Value,
-    to: Destination,
-) -> Option<(&'a Value, &'a Value)> {
-    let info = &node["status"]["nodeInfo"];
-    let version = match text(&info["kubeProxyVersion"]) {
-        "" => text(&info["kubeletVersion"]),
-        version => version,
+/// The Service, and its port, whose rule sends a packet of a node to a pod at once.
+pub(super) struct Captured<'a> {
+    pub(super) service: &'a Value,
+    pub(super) port: &'a Value,
+    /// The address is one of `externalIPs`.
+    pub(super) external: bool,
+}
+
+/// What sends a packet of this node to a pod at once.
+pub(super) fn captured<'a>(objects: &'a Objects, node: &Value, to: Destination) -> Option<Captured<'a>> {
+    let honours = KubeProxy::of(objects, node).honours_ip_mode;
+    let by_external = |service: &Value| {
+        let mut addresses = texts(service, "/spec/externalIPs").into_iter();
+        service["spec"]["clusterIP"] != "None" && addresses.any(|address| address.parse() == Ok(to.address))
     };
-    let honours = honours_ip_mode(version);
-    served(objects).find_map(|service| {
+    let by_status = |service: &Value| {
         let is_rule = |entry: &Value| {
             let left_alone = honours && entry["ipMode"] == "Proxy";
             !left_alone && text(&entry["ip"]).parse() == Ok(to.address)
         };
-        let is_captured = list(service, "/status/loadBalancer/ingress").iter().any(is_rule);
-        port_where(service, to, |port| is_captured && port["port"] == to.port).map(|port| (service, port))
-    })
+        list(service, "/status/loadBalancer/ingress").iter().any(is_rule)
+    };
+    let find = |external: bool, is_captured: &dyn Fn(&Value) -> bool| {
+        served(objects).filter(|service| is_captured(service)).find_map(|service| {
+            let port = port_where(service, to, |port| port["port"] == to.port)?;
+            Some(Captured { service, port, external })
+        })
+    };
+    find(true, &by_external).or_else(|| find(false, &by_status))
 }
 
 /// The Service, and its port, that has a node port.

@@ -49,6 +49,8 @@ pub struct Delivery {
 /// Where a packet ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Loss {
+    /// The security groups of the sender's port do not let it out.
+    Egress,
     /// Nothing has the address, or no way leads there.
     Address,
     /// The load balancer has no listener there that is up.
@@ -85,6 +87,9 @@ impl Sim {
 }
 
 fn send(world: &World, packet: &Packet) -> Result<Vec<Result<Delivery, Loss>>, Loss> {
+    if !lets_out(world, packet) {
+        return Err(Loss::Egress);
+    }
     let (client, vip) = way(world, packet).ok_or(Loss::Address)?;
     let lb = world.load_balancing.load_balancers.values().find(|lb| has_vip(lb, vip)).ok_or(Loss::Address)?;
     let mut listeners = world.load_balancing.listeners_of(&lb.entity.id).into_iter();
@@ -231,19 +236,49 @@ fn amphora(world: &World, lb: &LoadBalancer, member: IpAddr) -> Option<IpAddr> {
 
 /// Whether the security groups of a machine's port let a new packet in.
 fn lets_in(world: &World, lb: &LoadBalancer, machine: &Resource, at: At, from: IpAddr) -> bool {
+    rules(world, machine, "ingress", from).is_none_or(|rules| {
+        rules.iter().any(|rule| {
+            is_protocol(rule.text("protocol"), at.transport)
+                && is_port(rule, at.port)
+                && is_source(rule, lb, from)
+        })
+    })
+}
+
+/// Whether the security groups of the sender's port let it out; whoever has no port here is not asked.
+fn lets_out(world: &World, packet: &Packet) -> bool {
+    let is_sender =
+        |one: &&Resource| one.fixed_ips().iter().any(|ip| ip.ip_address.parse() == Ok(packet.from));
+    let Some(machine) = world.network.ports.values().find(is_sender) else { return true };
+    rules(world, machine, "egress", packet.to).is_none_or(|rules| {
+        rules.iter().any(|rule| {
+            let prefix = rule.text("remote_ip_prefix");
+            is_protocol(rule.text("protocol"), packet.transport)
+                && is_port(rule, packet.port)
+                && rule.text("remote_group_id").is_empty()
+                && (prefix.is_empty()
+                    || prefix.parse::<IpNet>().is_ok_and(|prefix| prefix.contains(&packet.to)))
+        })
+    })
+}
+
+/// The rules of a port's groups in a direction, of the family of the other side; nothing without port security.
+fn rules<'a>(
+    world: &'a World,
+    machine: &Resource,
+    direction: &str,
+    other: IpAddr,
+) -> Option<Vec<&'a Resource>> {
     if !machine.flag("port_security_enabled") {
-        return true;
+        return None;
     }
     let groups: Vec<&str> = machine.list("security_groups").iter().filter_map(Value::as_str).collect();
-    let mut rules = world.network.security_group_rules.values();
-    rules.any(|rule| {
+    let rules = world.network.security_group_rules.values().filter(|rule| {
         groups.contains(&rule.text("security_group_id"))
-            && rule.text("direction") == "ingress"
-            && (rule.text("ethertype") == "IPv6") == from.is_ipv6()
-            && is_protocol(rule.text("protocol"), at.transport)
-            && is_port(rule, at.port)
-            && is_source(rule, lb, from)
-    })
+            && rule.text("direction") == direction
+            && (rule.text("ethertype") == "IPv6") == other.is_ipv6()
+    });
+    Some(rules.collect())
 }
 
 fn is_protocol(name: &str, transport: Transport) -> bool {
