@@ -7,6 +7,10 @@ use crate::advertisement::{Advertisement, Mode};
 /// Mode and reason of a publication, as metric labels.
 pub type Labels = (&'static str, &'static str);
 
+/// The reason of a publication that another program wrote, and the mode of one that this program never writes.
+const OTHER_WRITER: &str = "other_writer";
+const OTHER_MODE: &str = "other";
+
 /// What was reported last about the publication of one Service.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Announced {
@@ -30,6 +34,18 @@ impl Announced {
     /// Returns mode and reason of the last decision, as metric labels; `None` before the first.
     pub fn published(&self) -> Option<Labels> {
         self.published
+    }
+
+    /// Records that another program's status stays, published in this mode. Returns mode and reason before and now, where they differ.
+    pub fn left_to_others(&mut self, shown: Option<Mode>) -> Option<(Option<Labels>, Labels)> {
+        let now = (shown.map_or(OTHER_MODE, Mode::as_str), OTHER_WRITER);
+        let before = self.published.replace(now);
+        (before != Some(now)).then_some((before, now))
+    }
+
+    /// Whether the status was left to another program.
+    pub fn is_left_to_others(&self) -> bool {
+        self.published.is_some_and(|(_, reason)| reason == OTHER_WRITER)
     }
 
     /// Repeats the warnings that hold at the next decision: their Events may have expired.
@@ -114,6 +130,19 @@ mod tests {
     fn a_status_that_another_controller_left_in_another_mode_has_changed() {
         let news = Announced::default().take_in(&decided(Mode::Proxy, None), Some(Mode::Vip));
         assert_eq!(reasons(&news), ["LoadBalancerIPModeChanged"]);
+    }
+
+    #[test]
+    fn a_status_that_is_left_to_others_counts_as_it_shows() {
+        let mut announced = Announced::default();
+        announced.take_in(&decided(Mode::Proxy, None), None);
+        let ours = ("proxy", "direct_path");
+        assert_eq!(announced.left_to_others(Some(Mode::Vip)), Some((Some(ours), ("vip", "other_writer"))));
+        assert_eq!(announced.left_to_others(Some(Mode::Vip)), None);
+        assert_eq!(announced.left_to_others(None).map(|(_, now)| now), Some(("other", "other_writer")));
+        assert!(announced.is_left_to_others());
+        let back = announced.take_in(&decided(Mode::Proxy, None), Some(Mode::Vip));
+        assert_eq!(back.changed.map(|(_, now)| now), Some(ours));
     }
 
     #[test]

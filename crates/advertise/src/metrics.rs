@@ -44,7 +44,8 @@ impl AdvertiseMetrics {
             published: metric(
                 registry,
                 "services_published",
-                "Services by the current published mode of their load balancer, and the reason",
+                "Services by the mode in which the API server shows their load balancer, and the reason; `other_writer` where another program's \
+                 status stays",
             ),
             publications: metric(
                 registry,

@@ -136,19 +136,23 @@ impl Follower {
         if let Some(published) = published {
             let compare_mode = self.sync.server.known() != ServerSupport::Drops;
             if status_edited(ours, new, &published, compare_mode) {
-                self.restore(key);
+                self.restore(key, new);
+            } else if self.sync.memory.with(key, |known| known.announced.is_left_to_others()) == Some(true) {
+                // It is as it should be again, and the metric has to say so.
+                self.queue.add(key, Cause::Readvertise);
             }
         }
     }
 
     /// Publishes again after an edit by another client, unless both keep overwriting each other.
-    fn restore(&self, key: &ServiceKey) {
+    fn restore(&self, key: &ServiceKey, edited: &k8s::Service) {
         self.sync.metrics.status_edits.inc();
         match self.sync.memory.with(key, |known| known.restorations.allow(Instant::now())) {
             Some(true) => self.queue.add(key, Cause::Readvertise),
             Some(false) | None => {
                 tracing::warn!(service = %key, "another controller keeps changing the published status; this controller stops writing the \
                                                 status for a while");
+                self.sync.left_to_others(key, edited);
             }
         }
     }

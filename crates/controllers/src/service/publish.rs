@@ -225,6 +225,15 @@ impl ServiceSync {
         }
     }
 
+    /// Shows what another program has written, and what stays so for a while.
+    pub(super) fn left_to_others(&self, key: &ServiceKey, edited: &k8s::Service) {
+        let shown = Mode::of(&entries(edited));
+        let changed = self.memory.with(key, |known| known.announced.left_to_others(shown)).flatten();
+        if let Some((before, now)) = changed {
+            self.advertise_metrics.publication_changed(before, Some(now));
+        }
+    }
+
     /// Reports to log, metrics and user in which mode the Service is published, if that is news. `found` is the mode that
     /// the status had before, whichever client published it.
     fn advertised(&self, key: &ServiceKey, uid: &str, advertisement: &Advertisement, found: Option<Mode>) {

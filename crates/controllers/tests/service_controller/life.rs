@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use openstack_ccm_controllers::service::FINALIZER;
-use openstack_ccm_core::advertise::{ClusterAccess, Path, Preference};
+use openstack_ccm_core::advertise::{ClusterAccess, Needs, Path, Preference};
 use openstack_ccm_core::failure::Failure;
 use openstack_ccm_core::provider::{Outcome, Ready, Reconciliation, Waiting, WaitsOn};
 use openstack_ccm_kube_sim::ApiVersion;
@@ -262,6 +262,35 @@ async fn another_controller_that_keeps_writing_a_status_is_named_and_counted() {
         "{reports:?}"
     );
     assert_eq!(world.metric("openstack_ccm_status_edits_by_others_total"), "15");
+}
+
+/// A second writer that wins is no success: what pods meet is what the API server shows.
+#[tokio::test(start_paused = true)]
+async fn the_metric_tells_the_mode_that_another_controller_has_left() {
+    let world = World::started(LATEST).await;
+    world.cloud.publish_by(Path::ThroughLoadBalancer(Needs::ProxyProtocol), Preference::default());
+    world.serve("app").await;
+    let published = |mode: &str, reason: &str| {
+        world.metric(&format!("openstack_ccm_services_published{{mode=\"{mode}\",reason=\"{reason}\"}}"))
+    };
+    assert_eq!(published("proxy", "proxy_protocol"), "1");
+    let write = async |mode: &str| {
+        let ingress = json!([{"ip": "203.0.113.10", "ipMode": mode}]);
+        world.patch_status("app", json!({"status": {"loadBalancer": {"ingress": ingress}}})).await;
+        settle().await;
+    };
+    for edit in 1..=11 {
+        write("VIP").await;
+        let shown = if edit <= 10 { "proxy_protocol" } else { "other_writer" };
+        let mode = if edit <= 10 { "proxy" } else { "vip" };
+        assert_eq!(published(mode, shown), "1", "after {edit} edits");
+    }
+    assert_eq!(published("proxy", "proxy_protocol"), "0");
+    write("Proxy").await;
+    assert_eq!(
+        (published("proxy", "proxy_protocol"), published("vip", "other_writer")),
+        ("1".into(), "0".into())
+    );
 }
 
 #[tokio::test(start_paused = true)]
