@@ -15,17 +15,22 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use openstack_ccm_core::service::Protocol;
 
-/// The destination of packets.
+/// The destination of packets as a policy sees it.
 #[derive(Clone, Copy, Debug)]
 pub struct Destination<'a> {
-    /// The address of the load balancer.
-    pub address: IpAddr,
-    pub port: u16,
+    /// The address of the load balancer, or those of the pods to which nodes short-circuit.
+    pub addresses: &'a [IpAddr],
+    /// The port there: one, or those of the pods.
+    pub ports: &'a [u16],
+    /// The names of ports of pods.
+    pub names: &'a [&'a str],
     pub protocol: Protocol,
     /// The namespace of the Service.
     pub namespace: &'a str,
     /// The labels of the pods behind the Service.
     pub selector: &'a BTreeMap<String, String>,
+    /// Whether the destination is a pod behind the Service.
+    pub around: bool,
 }
 
 /// The policies, as `namespace/name`, that do not let their pods out to a load balancer.
@@ -59,33 +64,6 @@ pub fn shut_in(policies: &[NetworkPolicy], to: Destination<'_>) -> Shut {
 /// Returns whether a policy is for the application's own pods only.
 fn is_of_application(policy: &NetworkPolicy, selector: &BTreeMap<String, String>) -> bool {
     selects(policy, selector) && !covers_all(policy)
-}
-
-/// Lists the policies, as `namespace/name`, that allow other pods of the Service's namespace no egress, not even to its pods.
-pub fn shut_off(
-    policies: &[NetworkPolicy],
-    home: &str,
-    selector: &BTreeMap<String, String>,
-    pods: &[IpAddr],
-) -> Vec<String> {
-    let egress: Vec<&NetworkPolicy> = policies.iter().filter(|policy| restricts_egress(policy)).collect();
-    let opens = |policy: &NetworkPolicy| {
-        allows_pods_of(policy, home, selector)
-            || rules(policy).iter().any(|rule| {
-                let peers = rule.to.as_deref().unwrap_or_default();
-                peers.is_empty() || pods.iter().any(|pod| peers.iter().any(|peer| is_in_block(peer, *pod)))
-            })
-    };
-    let shuts = |policy: &&&NetworkPolicy| {
-        shuts_neighbours_in(policy, home, selector)
-            && !egress.iter().any(|other| is_for_all_of(other, policy) && opens(other))
-    };
-    egress.iter().filter(shuts).map(|policy| title(policy)).collect()
-}
-
-/// Returns whether a policy allows other pods than the application's no egress: these pods are clients too.
-fn shuts_neighbours_in(policy: &NetworkPolicy, home: &str, selector: &BTreeMap<String, String>) -> bool {
-    namespace(policy) == home && rules(policy).is_empty() && !is_of_application(policy, selector)
 }
 
 fn is_for_all_of(policy: &NetworkPolicy, other: &NetworkPolicy) -> bool {
@@ -129,28 +107,31 @@ fn rules(policy: &NetworkPolicy) -> &[NetworkPolicyEgressRule] {
     policy.spec.as_ref().and_then(|spec| spec.egress.as_deref()).unwrap_or_default()
 }
 
-/// Returns whether a policy lets packets out to the load balancer.
+/// Returns whether a policy lets packets out to the destination.
 fn allows(policy: &NetworkPolicy, to: Destination<'_>) -> bool {
     rules(policy).iter().any(|rule| {
         let peers = rule.to.as_deref().unwrap_or_default();
-        allows_port(rule.ports.as_deref(), to.port, to.protocol)
-            && (peers.is_empty() || peers.iter().any(|peer| is_in_block(peer, to.address)))
+        let is_peer = |peer: &NetworkPolicyPeer| {
+            let is_block = !to.addresses.is_empty() && to.addresses.iter().all(|one| is_in_block(peer, *one));
+            is_block || (to.around && is_pod(policy, peer, to))
+        };
+        allows_ports(rule.ports.as_deref(), to) && (peers.is_empty() || peers.iter().any(is_peer))
     })
 }
 
-fn allows_port(ports: Option<&[NetworkPolicyPort]>, wanted: u16, protocol: Protocol) -> bool {
+fn allows_ports(ports: Option<&[NetworkPolicyPort]>, to: Destination<'_>) -> bool {
     let ports = ports.unwrap_or_default();
-    ports.is_empty()
-        || ports.iter().any(|one| {
-            let fits = one.protocol.as_deref().unwrap_or("TCP") == protocol.as_str();
-            let last = one.end_port.unwrap_or_default();
-            fits && match &one.port {
-                None => true,
-                Some(IntOrString::Int(first)) => (*first..=last.max(*first)).contains(&i32::from(wanted)),
-                // A named port is a port of a pod: an address outside has none.
-                Some(IntOrString::String(_)) => false,
-            }
-        })
+    let allows = |one: &NetworkPolicyPort, wanted: u16| {
+        let fits = one.protocol.as_deref().unwrap_or("TCP") == to.protocol.as_str();
+        let last = one.end_port.unwrap_or_default();
+        fits && match &one.port {
+            None => true,
+            Some(IntOrString::Int(first)) => (*first..=last.max(*first)).contains(&i32::from(wanted)),
+            // A named port is a port of a pod: an address outside has none.
+            Some(IntOrString::String(name)) => to.names.contains(&name.as_str()),
+        }
+    };
+    ports.is_empty() || to.ports.iter().all(|wanted| ports.iter().any(|one| allows(one, *wanted)))
 }
 
 fn is_in_block(peer: &NetworkPolicyPeer, address: IpAddr) -> bool {
@@ -159,27 +140,24 @@ fn is_in_block(peer: &NetworkPolicyPeer, address: IpAddr) -> bool {
     contains(&block.cidr) && !block.except.iter().flatten().any(|cidr| contains(cidr))
 }
 
-/// Returns whether a policy lets packets out to the pods behind the Service.
+/// Returns whether a policy lets packets out to the pods behind the Service, on some port.
 fn allows_pods(policy: &NetworkPolicy, to: Destination<'_>) -> bool {
-    allows_pods_of(policy, to.namespace, to.selector)
+    let mut peers = rules(policy).iter().flat_map(|rule| rule.to.as_deref().unwrap_or_default());
+    peers.any(|peer| is_pod(policy, peer, to))
 }
 
-fn allows_pods_of(policy: &NetworkPolicy, home: &str, labels: &BTreeMap<String, String>) -> bool {
-    let peers = rules(policy).iter().flat_map(|rule| rule.to.as_deref().unwrap_or_default());
-    peers.filter(|peer| peer.ip_block.is_none()).any(|peer| {
-        let same_namespace = match &peer.namespace_selector {
-            None => namespace(policy) == home,
-            Some(selector) => {
-                let name = selector
-                    .match_labels
-                    .as_ref()
-                    .and_then(|labels| labels.get("kubernetes.io/metadata.name"));
-                selects_all(selector) || name.is_some_and(|name| name == home)
-            }
-        };
-        let selected = peer.pod_selector.as_ref().is_none_or(|selector| is_selected(selector, labels));
-        same_namespace && selected
-    })
+/// Returns whether a peer of a policy selects the pods behind the Service.
+fn is_pod(policy: &NetworkPolicy, peer: &NetworkPolicyPeer, to: Destination<'_>) -> bool {
+    let same_namespace = match &peer.namespace_selector {
+        None => namespace(policy) == to.namespace,
+        Some(selector) => {
+            let name =
+                selector.match_labels.as_ref().and_then(|labels| labels.get("kubernetes.io/metadata.name"));
+            selects_all(selector) || name.is_some_and(|name| name == to.namespace)
+        }
+    };
+    let selected = peer.pod_selector.as_ref().is_none_or(|selector| is_selected(selector, to.selector));
+    peer.ip_block.is_none() && same_namespace && selected
 }
 
 /// Packets to pods behind a Service.
@@ -329,11 +307,13 @@ mod tests {
         shut_in(
             policies,
             Destination {
-                address,
-                port: 443,
+                addresses: &[address],
+                ports: &[443],
+                names: &[],
                 protocol: Protocol::Tcp,
                 namespace: "ingress",
                 selector: &selector,
+                around: false,
             },
         )
     }
@@ -415,17 +395,28 @@ mod tests {
         assert_eq!(entered(&[ingress(spec)]), (open, to_pods));
     }
 
+    /// A short circuit replaces the address, and the port, before a policy sees them.
     #[rstest]
-    #[case::clients(json!({"matchLabels": {"app": "client"}}), true)]
-    #[case::everybody(json!({}), true)]
-    #[case::the_application_itself(json!({"matchLabels": {"app": "nginx"}}), false)]
-    fn who_may_send_nothing_reaches_no_pod_either(#[case] pods: Value, #[case] shut: bool) {
+    #[case::nothing(json!([]), true)]
+    #[case::names_only(json!([{"ports": [{"port": 53, "protocol": "UDP"}]}]), true)]
+    #[case::the_port_of_the_service(json!([{"ports": [{"port": 443}]}]), true)]
+    #[case::the_port_of_the_pod(json!([{"ports": [{"port": 8443}]}]), false)]
+    #[case::the_port_by_name(json!([{"ports": [{"port": "https"}]}]), false)]
+    #[case::the_pods(to_pods(), false)]
+    #[case::the_network_of_pods(json!([{"to": [{"ipBlock": {"cidr": "10.244.0.0/16"}}]}]), false)]
+    #[case::the_address(json!([{"to": [{"ipBlock": {"cidr": "203.0.113.10/32"}}]}]), true)]
+    fn around_the_load_balancer_a_policy_has_to_name_the_pods(#[case] egress: Value, #[case] shut: bool) {
         let selector = BTreeMap::from([("app".to_owned(), "nginx".to_owned())]);
-        let off = |policies: &[NetworkPolicy]| !shut_off(policies, "ingress", &selector, &[]).is_empty();
-        let nothing = policy("ingress", &pods, &json!([]));
-        assert_eq!(off(std::slice::from_ref(&nothing)), shut);
-        let mut open = policy("ingress", &pods, &to_pods());
-        open.metadata.name = Some("open".to_owned());
-        assert!(!off(&[nothing, open]), "policies for the same pods add up");
+        let to = Destination {
+            addresses: &["10.244.1.7".parse().unwrap()],
+            ports: &[8443],
+            names: &["https"],
+            protocol: Protocol::Tcp,
+            namespace: "ingress",
+            selector: &selector,
+            around: true,
+        };
+        let found = shut_in(&[policy("ingress", &json!({}), &egress)], to);
+        assert_eq!(!found.users.is_empty(), shut);
     }
 }

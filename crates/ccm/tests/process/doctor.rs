@@ -235,8 +235,9 @@ async fn each_fault_is_named_by_its_code() {
     assert_eq!(codes(&stage).1, ["D801"]);
     ready(true);
 
+    // Nothing gets in, and nothing out.
     guard_nodes(&stage, &[]);
-    assert_eq!(codes(&stage).1, ["D702"]);
+    assert_eq!(codes(&stage).1, ["D405", "D702"]);
     open_node_ports(&stage);
 
     let corefile = |line: &str| {

@@ -21,12 +21,24 @@ pub fn is_envoy_gateway(pod: &Pod) -> bool {
     label(pod, "app.kubernetes.io/managed-by") == Some("envoy-gateway")
 }
 
-pub(super) fn judge(
-    facts: &BackendFacts,
-    pod: &Pod,
-    entrance: Entrance<'_>,
-) -> Option<(&'static str, Shown)> {
-    is_envoy_gateway(pod).then(|| ("Envoy Gateway", shown(facts, pod, entrance)))
+/// Returns the ports on which a proxy of Envoy Gateway listens, which its pod does not declare: those of the listeners of its Gateway,
+/// from 10000 on for those that take privileges.
+pub fn listener_ports(facts: &BackendFacts, pod: &Pod) -> Vec<i32> {
+    let Ok(gateway) = gateway(facts, pod) else { return Vec::new() };
+    let listeners = gateway.spec["listeners"].as_array().into_iter().flatten();
+    let ports = listeners.filter_map(|one| i32::try_from(one["port"].as_u64()?).ok());
+    ports.flat_map(|port| [port, port + 10_000]).collect()
+}
+
+/// Returns the Gateway of a proxy.
+fn gateway<'a>(facts: &'a BackendFacts, pod: &Pod) -> Result<&'a CustomResource, Expectation> {
+    let owner = |part: &str| label(pod, &format!("gateway.envoyproxy.io/owning-gateway-{part}"));
+    let (Some(name), Some(namespace)) = (owner("name"), owner("namespace")) else {
+        return Err(Expectation::NotSeen("no label shows its Gateway".to_owned()));
+    };
+    let gateway =
+        resources(facts, "Gateway")?.iter().find(|one| one.name == name && one.namespace == namespace);
+    gateway.ok_or_else(|| Expectation::NotSeen(format!("there is no Gateway {namespace}/{name}")))
 }
 
 fn resources<'a>(facts: &'a BackendFacts, kind: &'static str) -> Result<&'a [CustomResource], Expectation> {
@@ -37,15 +49,9 @@ fn resources<'a>(facts: &'a BackendFacts, kind: &'static str) -> Result<&'a [Cus
     }
 }
 
-fn shown(facts: &BackendFacts, pod: &Pod, entrance: Entrance<'_>) -> Shown {
-    let owner = |part: &str| label(pod, &format!("gateway.envoyproxy.io/owning-gateway-{part}"));
-    let (Some(name), Some(namespace)) = (owner("name"), owner("namespace")) else {
-        return Err(Expectation::NotSeen("no label shows its Gateway".to_owned()));
-    };
-    let gateways = resources(facts, "Gateway")?;
-    let gateway = gateways.iter().find(|one| one.name == name && one.namespace == namespace);
-    let gateway =
-        gateway.ok_or_else(|| Expectation::NotSeen(format!("there is no Gateway {namespace}/{name}")))?;
+pub(super) fn shown(facts: &BackendFacts, pod: &Pod, entrance: Entrance<'_>) -> Shown {
+    let gateway = gateway(facts, pod)?;
+    let CustomResource { name, namespace, .. } = gateway;
     let listeners = gateway.spec["listeners"].as_array().into_iter().flatten();
     let at_port = |one: &&Value| one["port"].as_u64() == Some(u64::from(entrance.service_port));
     let sections: Vec<&str> = listeners.filter(at_port).filter_map(|one| one["name"].as_str()).collect();
@@ -55,7 +61,7 @@ fn shown(facts: &BackendFacts, pod: &Pod, entrance: Entrance<'_>) -> Shown {
         return Err(Expectation::NotSeen(text));
     }
     let policies = resources(facts, "ClientTrafficPolicy")?;
-    let of_gateway = || policies.iter().filter(|policy| policy.namespace == namespace);
+    let of_gateway = || policies.iter().filter(|policy| policy.namespace == *namespace);
     let policy_of = |section: Option<&str>| of_gateway().find(|policy| is_for(policy, gateway, section));
     let answers: Vec<(Expectation, Option<&CustomResource>)> = sections
         .iter()

@@ -1,28 +1,23 @@
 //! ingress-nginx: one switch for its ports of HTTP and HTTPS, and one for each line of its TCP services.
 
-use k8s_openapi::api::core::v1::Pod;
 use serde_json::json;
 
 use super::program::Program;
-use super::{Entrance, Expectation, Shown, go_bool};
-use crate::facts::BackendFacts;
+use super::{Entrance, Expectation, Known, Shown, go_bool, networks};
 use crate::finding::{Evidence, Fix};
 
 const SWITCH: &str = "use-proxy-protocol";
+/// Its real clients are named by these networks; by all where nothing is said.
+const TRUSTED: &str = "proxy-real-ip-cidr";
 const TCP: &str = "tcp-services-configmap";
 
-pub(super) fn program<'a>(facts: &'a BackendFacts, pod: &'a Pod) -> Option<Program<'a>> {
-    let images = ["ingress-nginx/controller", "rancher/nginx-ingress-controller", "nginx-ingress-controller"];
-    Program::of(facts, pod, &images, &["nginx-ingress-controller"])
-}
-
-pub(super) fn judge(
-    facts: &BackendFacts,
-    pod: &Pod,
-    entrance: Entrance<'_>,
-) -> Option<(&'static str, Shown)> {
-    Some(("ingress-nginx", shown(&program(facts, pod)?, entrance)))
-}
+pub(super) const KNOWN: Known = Known {
+    name: "ingress-nginx",
+    images: &["ingress-nginx/controller", "rancher/nginx-ingress-controller", "nginx-ingress-controller"],
+    programs: &["nginx-ingress-controller"],
+    maps: |program| ["configmap", TCP].into_iter().filter_map(|flag| program.map_of(flag)).collect(),
+    shown,
+};
 
 fn shown(program: &Program<'_>, entrance: Entrance<'_>) -> Shown {
     let target = entrance.target.to_string();
@@ -38,6 +33,18 @@ fn shown(program: &Program<'_>, entrance: Entrance<'_>) -> Shown {
     // nginx keeps the default where the value is no boolean.
     let is_on = value.and_then(|value| go_bool(value)).unwrap_or_default();
     let object = if name.is_empty() { program.title() } else { format!("ConfigMap {name}") };
+    let trusted = data.get(TRUSTED).filter(|_| is_on);
+    if let Some(trusted) = trusted
+        && entrance.within(&networks(trusted).unwrap_or_default()) == Some(false)
+    {
+        let own: Vec<String> = entrance.sources.iter().map(ToString::to_string).collect();
+        let switch = patch(&name, TRUSTED, &format!("{trusted},{}", own.join(",")));
+        return Ok((
+            Expectation::Distrusted { required: true },
+            Evidence::new(object, TRUSTED, trusted),
+            switch,
+        ));
+    }
     let evidence = Evidence::new(object, SWITCH, value.map_or("absent", String::as_str));
     Ok((if is_on { Expectation::Required } else { Expectation::Off }, evidence, patch(&name, SWITCH, "true")))
 }

@@ -21,7 +21,8 @@ use k8s_openapi::api::core::v1::Pod;
 
 use crate::facts::BackendFacts;
 use crate::finding::{Evidence, Fix};
-pub use envoy_gateway::is_envoy_gateway;
+pub use envoy_gateway::{is_envoy_gateway, listener_ports};
+use program::Program;
 pub use program::{Mounted, has_container, is_object_name, mounted};
 
 /// What an application makes of the header.
@@ -31,8 +32,8 @@ pub enum Expectation {
     Required,
     /// It accepts connections with and without the header.
     Either,
-    /// It accepts connections with the header, but takes no client address from this load balancer.
-    Distrusted,
+    /// It reads the header, but takes no client address from this load balancer.
+    Distrusted { required: bool },
     /// It takes the header for a part of the request.
     Off,
     /// Nothing that doctor may read shows it, for this reason.
@@ -68,6 +69,8 @@ pub struct Entrance<'a> {
     pub service_port: u16,
     /// The networks from which connections through the load balancer come.
     pub sources: &'a [IpNet],
+    /// The addresses of the nodes.
+    pub nodes: &'a [IpAddr],
 }
 
 impl Entrance<'_> {
@@ -85,18 +88,36 @@ impl Entrance<'_> {
     }
 }
 
-/// Recognises a program and what it shows; nothing where a pod runs another one.
-type Judge = fn(&BackendFacts, &Pod, Entrance<'_>) -> Option<(&'static str, Shown)>;
+/// A program that is known by its container.
+struct Known {
+    name: &'static str,
+    /// The ends of its images, and its executables.
+    images: &'static [&'static str],
+    programs: &'static [&'static str],
+    /// The ConfigMaps that may show what it does.
+    maps: fn(&Program<'_>) -> BTreeSet<String>,
+    shown: fn(&Program<'_>, Entrance<'_>) -> Shown,
+}
+
+const KNOWN: [Known; 3] = [ingress_nginx::KNOWN, haproxy_ingress::KNOWN, traefik::KNOWN];
+
+/// The program that a pod runs, if it is a known one.
+fn known<'a>(facts: &'a BackendFacts, pod: &'a Pod) -> Option<(&'static Known, Program<'a>)> {
+    let of = |known: &'static Known| Some((known, Program::of(facts, pod, known.images, known.programs)?));
+    KNOWN.iter().find_map(of)
+}
 
 /// Judges what a pod makes of the header.
 pub fn judge(facts: &BackendFacts, pod: &Pod, entrance: Entrance<'_>) -> Judgement {
-    let judges: [Judge; 4] =
-        [ingress_nginx::judge, haproxy_ingress::judge, traefik::judge, envoy_gateway::judge];
-    let (program, shown) = judges.iter().find_map(|judge| judge(facts, pod, entrance)).unwrap_or_else(|| {
-        let containers = pod.spec.iter().flat_map(|spec| &spec.containers);
-        let images: Vec<&str> = containers.filter_map(|one| one.image.as_deref()).collect();
-        (UNKNOWN, Err(Expectation::NotSeen(format!("image {}", images.join(", ")))))
-    });
+    let (program, shown) = match known(facts, pod) {
+        Some((known, program)) => (known.name, (known.shown)(&program, entrance)),
+        None if is_envoy_gateway(pod) => ("Envoy Gateway", envoy_gateway::shown(facts, pod, entrance)),
+        None => {
+            let containers = pod.spec.iter().flat_map(|spec| &spec.containers);
+            let images: Vec<&str> = containers.filter_map(|one| one.image.as_deref()).collect();
+            (UNKNOWN, Err(Expectation::NotSeen(format!("image {}", images.join(", ")))))
+        }
+    };
     match shown {
         Ok((expects, evidence, switch)) => Judgement { program, expects, evidence: vec![evidence], switch },
         Err(expects) => Judgement { program, expects, evidence: Vec::new(), switch: None },
@@ -105,18 +126,8 @@ pub fn judge(facts: &BackendFacts, pod: &Pod, entrance: Entrance<'_>) -> Judgeme
 
 /// Returns the ConfigMaps, as `namespace/name`, that may show what a pod makes of the header.
 pub fn config_maps(pod: &Pod) -> BTreeSet<String> {
-    let mut maps = BTreeSet::new();
     let none = BackendFacts::default();
-    for program in
-        [ingress_nginx::program(&none, pod), haproxy_ingress::program(&none, pod)].into_iter().flatten()
-    {
-        maps.extend(
-            ["configmap", "tcp-services-configmap"].into_iter().filter_map(|flag| program.map_of(flag)),
-        );
-    }
-    if let Some(program) = traefik::program(&none, pod) {
-        maps.extend(program.maps());
-    }
+    let maps = known(&none, pod).map(|(known, program)| (known.maps)(&program)).unwrap_or_default();
     maps.into_iter().filter(|name| name.split('/').all(is_object_name)).collect()
 }
 

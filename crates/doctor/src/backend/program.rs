@@ -1,6 +1,7 @@
 //! What a container is started with: words, variables and mounted files.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
 
 use k8s_openapi::api::core::v1::{Container, EnvVar, Pod, PodSpec, Volume};
 
@@ -84,6 +85,12 @@ impl<'a> Program<'a> {
 
     pub(super) fn title(&self) -> String {
         format!("pod {}/{}", self.namespace(), self.pod.metadata.name.as_deref().unwrap_or_default())
+    }
+
+    /// Lists the addresses of the pod.
+    pub(super) fn addresses(&self) -> impl Iterator<Item = IpAddr> {
+        let ips = self.pod.status.iter().flat_map(|status| status.pod_ips.iter().flatten());
+        ips.filter_map(|one| one.ip.parse().ok())
     }
 
     fn namespace(&self) -> &str {

@@ -18,7 +18,7 @@ fn pod(container: Value) -> Pod {
 
 fn expected(facts: &BackendFacts, pod: &Pod, target: i32) -> Expectation {
     let sources = ["198.18.0.0/24".parse().unwrap()];
-    judge(facts, pod, Entrance { target, service_port: 80, sources: &sources }).expects
+    judge(facts, pod, Entrance { target, service_port: 80, sources: &sources, nodes: &[] }).expects
 }
 
 fn with_map(name: &str, data: Value) -> BackendFacts {
@@ -79,7 +79,7 @@ fn a_name_that_no_config_map_can_have_is_not_known() {
             json!({"image": NGINX, "args": ["/nginx-ingress-controller", format!("--configmap=ns/{name}")]}),
         );
         let facts = with_map(&format!("ns/{name}"), json!({}));
-        let entrance = Entrance { target: 80, service_port: 80, sources: &[] };
+        let entrance = Entrance { target: 80, service_port: 80, sources: &[], nodes: &[] };
         let judgement = judge(&facts, &pod, entrance);
         assert!(matches!(judgement.expects, Expectation::NotKnown(_)), "{name}");
         assert_eq!(judgement.switch, None, "{name}");
@@ -128,7 +128,7 @@ const TRUST: &str = "--entryPoints.websecure.proxyProtocol.trustedIPs=198.18.0.0
 #[case::its_own_entry_point(&[TRUST], 8443, Expectation::Either)]
 #[case::of_another(&[TRUST], 8000, Expectation::Off)]
 #[case::insecure(&["--entrypoints.web.proxyprotocol.insecure"], 8000, Expectation::Either)]
-#[case::of_another_network(&["--entrypoints.web.proxyprotocol.trustedips=10.0.0.0/8"], 8000, Expectation::Distrusted)]
+#[case::of_another_network(&["--entrypoints.web.proxyprotocol.trustedips=10.0.0.0/8"], 8000, Expectation::Distrusted { required: false })]
 #[case::without(&[], 8000, Expectation::Off)]
 fn traefik_has_a_switch_for_each_entry_point(
     #[case] more: &[&str],

@@ -2,29 +2,23 @@
 
 use std::collections::BTreeMap;
 
-use k8s_openapi::api::core::v1::Pod;
 use serde_json::Value;
 
 use super::program::{Mounted, Program};
-use super::{Entrance, Expectation, Shown, go_bool, networks};
-use crate::facts::BackendFacts;
+use super::{Entrance, Expectation, Known, Shown, go_bool, networks};
 use crate::finding::Evidence;
 
 const SWITCH: &str = "--entryPoints.NAME.proxyProtocol.trustedIPs=CIDR of the load balancer";
 /// Where Traefik looks for a file without being told.
 const FILES: [&str; 2] = ["/etc/traefik/traefik.yaml", "/etc/traefik/traefik.yml"];
 
-pub(super) fn program<'a>(facts: &'a BackendFacts, pod: &'a Pod) -> Option<Program<'a>> {
-    Program::of(facts, pod, &["traefik", "traefik/traefik"], &["traefik"])
-}
-
-pub(super) fn judge(
-    facts: &BackendFacts,
-    pod: &Pod,
-    entrance: Entrance<'_>,
-) -> Option<(&'static str, Shown)> {
-    Some(("Traefik", shown(&program(facts, pod)?, entrance)))
-}
+pub(super) const KNOWN: Known = Known {
+    name: "Traefik",
+    images: &["traefik", "traefik/traefik"],
+    programs: &["traefik"],
+    maps: |program| program.maps(),
+    shown,
+};
 
 fn shown(program: &Program<'_>, entrance: Entrance<'_>) -> Shown {
     let settings = settings(program)?;
@@ -51,7 +45,7 @@ fn shown(program: &Program<'_>, entrance: Entrance<'_>) -> Shown {
     let networks = networks(of("trustedips")).unwrap_or_default();
     // From others Traefik reads the header, and ignores what it says.
     let trusts = go_bool(of("insecure")) == Some(true) || entrance.within(&networks) != Some(false);
-    let expects = if trusts { Expectation::Either } else { Expectation::Distrusted };
+    let expects = if trusts { Expectation::Either } else { Expectation::Distrusted { required: false } };
     let field = first.strip_prefix(&format!("entrypoints.{name}.")).unwrap_or(first);
     Ok((expects, Evidence::new(object, field, *value), Some(SWITCH.into())))
 }

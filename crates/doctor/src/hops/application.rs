@@ -68,7 +68,7 @@ fn judged(look: &Look<'_>, application: &Application) -> Check {
         (Expectation::Either, true) => {
             found(Code::D903, format!("{program} accepts connections with and without the header")).into()
         }
-        (Expectation::Distrusted, true) => {
+        (Expectation::Distrusted { .. }, true) => {
             let text = format!("{program} ignores the client addresses in the load balancer's header");
             with(found(Code::D904, text), switch.clone()).into()
         }
@@ -76,11 +76,11 @@ fn judged(look: &Look<'_>, application: &Application) -> Check {
             let text = format!("{program} does not expect the header that the load balancer sends{some}");
             with(found(Code::D901, text), switch.clone()).into()
         }
-        (Expectation::Required, false) => {
+        (Expectation::Required | Expectation::Distrusted { required: true }, false) => {
             let text = format!("{program} expects the header{some}, but the load balancer does not send it");
             with(found(Code::D902, text), send_header(look)).into()
         }
-        (Expectation::Either | Expectation::Distrusted | Expectation::Off, false) => {
+        (Expectation::Either | Expectation::Distrusted { .. } | Expectation::Off, false) => {
             ok(format!("{program} takes connections without a header"))
         }
         (Expectation::NotSeen(why), true) => {

@@ -14,10 +14,10 @@ use openstack_ccm_openstack_api::octavia::{ListenerProtocol, PoolProtocol};
 
 use crate::backend::{Entrance, Expectation, Judgement, judge};
 use crate::facts::{
-    CloudFacts, ClusterFacts, Forecast, Host, Looked, NodeFact, PathFact, PoolFact, ServedBy, ServiceFacts,
-    is_proxy_protocol,
+    Basis, CloudFacts, ClusterFacts, Forecast, Host, Looked, NodeFact, PathFact, PoolFact, ServedBy,
+    ServiceFacts, is_proxy_protocol,
 };
-use crate::finding::{Check, Fix, Gap, gap};
+use crate::finding::{Check, Fix, Gap, gap, skipped};
 use crate::hop::{Flow, Port};
 use crate::leftovers::dns;
 
@@ -83,7 +83,7 @@ impl<'a> Look<'a> {
             && with_header.all(|one| {
                 matches!(
                     one.judgement.expects,
-                    Expectation::Either | Expectation::Distrusted | Expectation::Off
+                    Expectation::Either | Expectation::Distrusted { required: false } | Expectation::Off
                 )
             })
     }
@@ -92,13 +92,19 @@ impl<'a> Look<'a> {
     pub(super) fn applications(&self) -> Vec<Application> {
         let Ok(backend) = &self.facts.backend else { return Vec::new() };
         let sources = self.sources();
+        let nodes: Vec<IpAddr> =
+            self.cluster.nodes.iter().flatten().flat_map(|node| node.addresses.clone()).collect();
         let mut all: Vec<Application> = Vec::new();
         for (port, spec) in self.ports().filter(|(port, _)| port.protocol == Protocol::Tcp) {
             let header = self.path().is_ok_and(|path| path.sends_header(port));
             let mut found: Vec<Judgement> = Vec::new();
             for pod in self.serving(&backend.pods) {
-                let entrance =
-                    Entrance { target: target_of(spec, pod), service_port: port.number, sources: &sources };
+                let entrance = Entrance {
+                    target: target_of(spec, pod),
+                    service_port: port.number,
+                    sources: &sources,
+                    nodes: &nodes,
+                };
                 let judgement = judge(backend, pod, entrance);
                 // Pods of one kind differ by their names alone.
                 let same =
@@ -257,6 +263,42 @@ impl<'a> Look<'a> {
         self.short_circuited().next().is_some()
     }
 
+    /// Lists the destinations to which all nodes send packets around the load balancer: by the mode, or because no service proxy honours
+    /// the mode, and it does no harm.
+    pub(super) fn around(&self) -> Vec<String> {
+        let strays = self.left_to().is_none()
+            && self.cluster.nodes.as_ref().is_ok_and(|nodes| {
+                let mut nodes = nodes.iter().filter(|node| !node.dead).peekable();
+                nodes.peek().is_some() && nodes.all(|node| !node.honours && node.basis != Basis::Guessed)
+            })
+            && !self.needs_load_balancer();
+        let by_address = self.entries.iter().filter(|entry| strays && entry.ip.is_some());
+        self.short_circuited().chain(by_address).filter_map(destination).collect()
+    }
+
+    /// Returns whether what bypasses the load balancer is lost.
+    pub(super) fn needs_load_balancer(&self) -> bool {
+        self.path().map_or(true, |path| path.needs.is_some() && !self.takes_both(path))
+    }
+
+    /// Returns the addresses of ready endpoints, and the numbers and names of their ports, to which a port of the Service leads.
+    pub(super) fn endpoints_of(&self, port: Port) -> (Vec<IpAddr>, Vec<u16>, Vec<String>) {
+        let slices = || self.facts.slices.iter().flatten();
+        let addresses = slices().flat_map(endpoints).flat_map(|one| &one.addresses);
+        let addresses = addresses.filter_map(|one| one.parse().ok()).collect();
+        let name = |spec: &ServicePort| spec.name.clone().unwrap_or_default();
+        let own = self.ports().find(|(one, _)| *one == port).map(|(_, spec)| spec);
+        let of_slices = slices().flat_map(|slice| slice.ports.iter().flatten());
+        let ports = of_slices
+            .filter(|one| own.is_some_and(|own| one.name.clone().unwrap_or_default() == name(own)))
+            .filter_map(|one| u16::try_from(one.port?).ok());
+        let named = own.and_then(|own| match &own.target_port {
+            Some(IntOrString::String(name)) => Some(name.clone()),
+            _ => None,
+        });
+        (addresses, ports.collect(), named.into_iter().collect())
+    }
+
     /// Returns whether an entry has an address that nodes must not short-circuit.
     pub(super) fn by_proxy(&self) -> bool {
         self.entries.iter().any(|entry| entry.ip.is_some() && !is_short_circuited(entry))
@@ -271,6 +313,14 @@ impl<'a> Look<'a> {
         let why = if self.facts.cloud_asked { Gap::NotKnown } else { Gap::NotSeen };
         let missing = |cause: &String| Box::new(gap(why, format!("the cloud ({cause})")));
         self.facts.cloud.as_ref().map_err(missing)
+    }
+
+    /// Returns the facts about the cloud where it has the load balancer.
+    pub(super) fn served(&self) -> Result<&'a CloudFacts, Box<Check>> {
+        self.cloud().and_then(|cloud| match cloud.load_balancer {
+            Some(_) => Ok(cloud),
+            None => Err(Box::new(skipped("there is no load balancer"))),
+        })
     }
 
     /// Lists the messages of a warning that the controller would write.

@@ -30,7 +30,7 @@ use crate::facts::{ClusterFacts, ServiceFacts};
 use crate::hop::Hop;
 use crate::question::HopReport;
 use crate::report::Report;
-use look::{Look, destination};
+use look::Look;
 
 /// Follows a packet to a Service.
 pub fn walk(cluster: &ClusterFacts, facts: &ServiceFacts) -> Report {
@@ -53,7 +53,7 @@ pub fn walk(cluster: &ClusterFacts, facts: &ServiceFacts) -> Report {
     Report {
         subject: look.key(),
         destinations: look.destinations(),
-        around: look.short_circuited().filter_map(destination).collect(),
+        around: look.around(),
         may_stray: node::may_stray(&look),
         hostnames: look.hostnames(),
         answered: look.answered(),

@@ -49,7 +49,7 @@ fn proxies(look: &Look<'_>) -> Answer {
         Ok(nodes) => nodes,
         Err(cause) => return unknown(format!("the nodes cannot be read: {cause}")).into(),
     };
-    let needs = needs_load_balancer(look);
+    let needs = look.needs_load_balancer();
     let all =
         nodes.iter().filter(|node| !node.dead).all(|node| !node.honours && node.basis != Basis::Guessed);
     let judge = |((honours, basis, source, cause), names): (Group<'_>, Vec<&str>)| -> Check {
@@ -80,14 +80,10 @@ fn proxies(look: &Look<'_>) -> Answer {
     Answer::each(groups(nodes), || unknown("the cluster has no nodes"), judge)
 }
 
-fn needs_load_balancer(look: &Look<'_>) -> bool {
-    look.path().map_or(true, |path| path.needs.is_some() && !look.takes_both(path))
-}
-
 /// Returns whether some nodes may bypass the load balancer although the status forbids it, and that does no harm.
 pub(super) fn may_stray(look: &Look<'_>) -> bool {
     let mut nodes = look.cluster.nodes.iter().flatten();
-    look.by_proxy() && !needs_load_balancer(look) && nodes.any(|node| !node.dead && !node.honours)
+    look.by_proxy() && !look.needs_load_balancer() && nodes.any(|node| !node.dead && !node.honours)
 }
 
 /// Judges the source ranges, which a node that short-circuits an address applies to its pods and its own processes.

@@ -13,7 +13,7 @@ use crate::code::{Code, Stops};
 use crate::facts::{Forecast, Looked, PathFact, ServedBy};
 use crate::finding::{Check, Finding, Fix, ok, skipped, unknown};
 use crate::hop::{Port, Scope};
-use crate::leftovers::without_external_ip;
+use crate::leftovers::{external_ips_of, without_external_ip};
 use crate::question::{Answer, questions};
 
 const FIELD: &str = "status.loadBalancer.ingress";
@@ -355,15 +355,16 @@ fn external_ips(look: &Look<'_>) -> Answer {
     let pods = |service: &Service| {
         (service.metadata.namespace.clone(), service.spec.as_ref().and_then(|spec| spec.selector.clone()))
     };
-    let needs = look.path().map_or(true, |path| path.needs.is_some() && !look.takes_both(path));
+    let needs = look.needs_load_balancer();
     let mut found = Vec::new();
     for service in services.iter().filter(|other| needs || pods(other) != pods(&look.facts.service)) {
         let spec = service.spec.clone().unwrap_or_default();
         let ports: Vec<Port> = spec.ports.iter().flatten().filter_map(port_of).collect();
-        let external: Vec<String> = spec.external_ips.unwrap_or_default();
+        let external: Vec<&String> = external_ips_of(service).collect();
         for flow in look.flows().into_iter().filter(|flow| ports.contains(&flow.port)) {
             let addresses = look.addresses_of(&flow.to);
-            let Some(ip) = external.iter().find(|ip| ip.parse().is_ok_and(|ip| addresses.contains(&ip)))
+            let Some(ip) =
+                external.iter().copied().find(|ip| ip.parse().is_ok_and(|ip| addresses.contains(&ip)))
             else {
                 continue;
             };

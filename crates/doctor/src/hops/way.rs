@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-use super::look::{Look, destination, endpoints};
+use super::look::Look;
 use crate::code::{Code, Stops};
 use crate::facts::{CloudFacts, NodeFact};
 use crate::finding::{Check, Finding, Fix, ok, skipped, unknown};
 use crate::firewall::{Packet, Passage, passage};
 use crate::hop::{Flow, Port, Scope};
-use crate::policy::{Destination, Shut, shut_in, shut_off};
+use crate::policy::{Destination, Shut, shut_in};
 use crate::question::{Answer, questions};
 use ipnet::IpNet;
 use k8s_openapi::api::networking::v1::NetworkPolicy;
@@ -39,7 +39,7 @@ questions! {
 
 pub(super) fn judge(look: &Look<'_>) -> Questions {
     let (client, dialled, policies) = (client(look), dials(look), policies(look));
-    if look.short_circuit() && !look.by_proxy() {
+    if !look.entries.is_empty() && look.destinations().iter().all(|to| look.around().contains(to)) {
         let stay = skipped("packets from inside the cluster do not leave the nodes");
         return Questions { client, dialled, policies, ..Questions::all(&stay) };
     }
@@ -62,13 +62,8 @@ fn policies(look: &Look<'_>) -> Answer {
                 .into();
         }
     };
-    let around: Vec<String> = look.short_circuited().filter_map(destination).collect();
     let mut found: Vec<Check> = Vec::new();
     for to in look.destinations() {
-        if around.contains(&to) {
-            found.extend(shut_off_from(look, policies).map(|finding| finding.to(to).into()));
-            continue;
-        }
         // Ports from which the same pods are kept are said together.
         let mut kept: BTreeMap<Vec<String>, Finding> = BTreeMap::new();
         for flow in look.flows().into_iter().filter(|flow| flow.to == to) {
@@ -84,20 +79,35 @@ fn policies(look: &Look<'_>) -> Answer {
     Answer::found(found, || ok("no NetworkPolicy keeps pods that use the Service from its address"))
 }
 
-/// Returns the policies that keep their pods from a flow through the load balancer.
+/// Returns the policies that keep their pods from a flow: from the load balancer, or from the pods to which nodes short-circuit.
 pub(super) fn kept_from(look: &Look<'_>, flow: &Flow) -> Shut {
-    let empty = BTreeMap::new();
-    let selector = look.facts.service.spec.as_ref().and_then(|spec| spec.selector.as_ref()).unwrap_or(&empty);
-    let (Ok(policies), Some(address)) =
-        (&look.cluster.policies, look.addresses_of(&flow.to).first().copied())
-    else {
+    let selector =
+        look.facts.service.spec.as_ref().and_then(|spec| spec.selector.clone()).unwrap_or_default();
+    let (Ok(policies), protocol) = (&look.cluster.policies, flow.port.protocol) else {
         return Shut::default();
     };
-    let Port { number: port, protocol } = flow.port;
-    if protocol == Protocol::Sctp || look.short_circuited().filter_map(destination).any(|to| to == flow.to) {
+    let around = look.around().contains(&flow.to);
+    let (addresses, ports, names) = match around {
+        true => look.endpoints_of(flow.port),
+        false => {
+            (look.addresses_of(&flow.to).into_iter().take(1).collect(), vec![flow.port.number], Vec::new())
+        }
+    };
+    if protocol == Protocol::Sctp || addresses.is_empty() {
         return Shut::default();
     }
-    shut_in(policies, Destination { address, port, protocol, namespace: look.namespace(), selector })
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let namespace = look.namespace();
+    let to = Destination {
+        addresses: &addresses,
+        ports: &ports,
+        names: &names,
+        protocol,
+        namespace,
+        selector: &selector,
+        around,
+    };
+    shut_in(policies, to)
 }
 
 fn shut_in_from(
@@ -112,25 +122,12 @@ fn shut_in_from(
         .seen(format!("NetworkPolicy {first}"), "spec.egress", "no rule for the address and the port")
         .to(flow.to.clone());
     match look.addresses_of(&flow.to).first() {
-        Some(address) => {
+        Some(address) if !look.around().contains(&flow.to) => {
             let width = if address.is_ipv4() { 32 } else { 128 };
             finding.fix(open_to(policies, first, &format!("{address}/{width}")))
         }
-        None => finding,
+        _ => finding,
     }
-}
-
-/// Finds policies that keep pods from any connection, also where the node short-circuits to a pod.
-fn shut_off_from(look: &Look<'_>, policies: &[NetworkPolicy]) -> Option<Finding> {
-    let empty = BTreeMap::new();
-    let selector = look.facts.service.spec.as_ref().and_then(|spec| spec.selector.as_ref()).unwrap_or(&empty);
-    let pods = look.facts.slices.iter().flatten().flat_map(endpoints);
-    let pods: Vec<IpAddr> = pods.flat_map(|one| &one.addresses).filter_map(|one| one.parse().ok()).collect();
-    let names = shut_off(policies, look.namespace(), selector, &pods);
-    let first = names.first()?;
-    let text =
-        format!("pods selected by NetworkPolicy {} may not connect to any address", some_of(&names, 3));
-    Some(Finding::new(Code::D401, text).seen(format!("NetworkPolicy {first}"), "spec.egress", "empty"))
 }
 
 /// Returns the command that adds a network to the egress of a policy, `namespace/name`.
@@ -220,8 +217,7 @@ fn outward(look: &Look<'_>) -> Answer {
         };
         let passage_of = |node: &NodeFact| {
             let machine = node.addresses.iter().find_map(|address| cloud.network.port_at(*address))?;
-            // Nothing reaches a machine without any group; the hop of the members says so.
-            (!machine.security_groups.is_empty()).then(|| passage(&cloud.network, machine, &packet))
+            Some(passage(&cloud.network, machine, &packet))
         };
         let all: Vec<(&NodeFact, Passage)> =
             nodes().filter_map(|node| Some((node, passage_of(node)?))).collect();

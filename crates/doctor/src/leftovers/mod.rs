@@ -14,7 +14,7 @@ mod tools;
 
 use crate::facts::{ClusterFacts, Looked};
 use crate::finding::{Check, Finding, Fix, ok, unknown};
-use k8s_openapi::api::core::v1::Service;
+use k8s_openapi::api::core::v1::{Service, ServiceSpec};
 use serde_json::json;
 
 /// Facts about leftovers, besides the facts of the cluster.
@@ -47,6 +47,19 @@ pub fn judge(cluster: &ClusterFacts, facts: &LeftoverFacts) -> Vec<Check> {
         checks.push(ok("no workaround is left"));
     }
     checks
+}
+
+/// Lists the addresses in `externalIPs` that kube-proxy leads to the pods of a Service.
+pub(crate) fn external_ips_of(service: &Service) -> impl Iterator<Item = &String> {
+    let left_to_another = service
+        .metadata
+        .labels
+        .iter()
+        .flatten()
+        .any(|(key, _)| key == "service.kubernetes.io/service-proxy-name");
+    let is_headless = |spec: &&ServiceSpec| spec.cluster_ip.as_deref() == Some("None");
+    let spec = service.spec.as_ref().filter(|spec| !left_to_another && !is_headless(spec));
+    spec.into_iter().flat_map(|spec| spec.external_ips.iter().flatten())
 }
 
 /// Returns the command that removes an address from `externalIPs` of a Service.

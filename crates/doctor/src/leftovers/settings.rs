@@ -2,7 +2,7 @@
 
 use k8s_openapi::api::core::v1::{Container, HostAlias};
 
-use super::LeftoverFacts;
+use super::{LeftoverFacts, external_ips_of};
 use crate::code::Code;
 use crate::facts::{ClusterFacts, Workload};
 use crate::finding::{Check, Finding, Fix};
@@ -40,7 +40,7 @@ fn external_ips(cluster: &ClusterFacts) -> Vec<Check> {
         .collect();
     let mut checks = Vec::new();
     for service in services() {
-        let ips = service.spec.iter().flat_map(|spec| spec.external_ips.iter().flatten());
+        let ips = external_ips_of(service);
         for ip in ips.filter(|ip| published.contains(ip)) {
             let part = |part: &Option<String>| part.clone().unwrap_or_default();
             let name = format!("{}/{}", part(&service.metadata.namespace), part(&service.metadata.name));

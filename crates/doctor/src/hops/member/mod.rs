@@ -30,13 +30,10 @@ questions! {
 }
 
 pub(super) fn judge(look: &Look<'_>) -> Questions {
-    let cloud = match look.cloud() {
+    let cloud = match look.served() {
         Ok(cloud) => cloud,
         Err(check) => return Questions::all(&check),
     };
-    if cloud.load_balancer.is_none() {
-        return Questions::all(&skipped("there is no load balancer"));
-    }
     if let Err(cause) = &cloud.children {
         return Questions::all(&unknown(format!("the members cannot be read: {cause}")));
     }

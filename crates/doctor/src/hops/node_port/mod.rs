@@ -194,16 +194,18 @@ fn trouble(endpoint: &Endpoint, pods: &[Pod]) -> Option<Trouble> {
 fn opened(look: &Look<'_>) -> Answer {
     let Ok(cloud) = look.cloud() else { return skipped("the members are not known").into() };
     let refuses = |address: &IpAddr| -> bool {
-        let networks =
-            look.node_at(*address).map(|node| node.node_port_addresses.as_slice()).unwrap_or_default();
-        let holds = |text: &String| {
-            text == "primary" || text.parse::<IpNet>().is_ok_and(|network| network.contains(address))
+        let Some(node) = look.node_at(*address) else { return false };
+        let primary = || node.addresses.iter().find(|own| own.is_ipv6() == address.is_ipv6());
+        let holds = |text: &String| match text.as_str() {
+            "primary" => primary() == Some(address),
+            network => network.parse::<IpNet>().is_ok_and(|network| network.contains(address)),
         };
-        !networks.is_empty() && !networks.iter().any(holds)
+        !node.node_port_addresses.is_empty() && !node.node_port_addresses.iter().any(holds)
     };
     let pools = look.pools(cloud);
     let found = pools.iter().filter_map(|(pool, ports)| {
-        let all: BTreeSet<IpAddr> = pool.members.iter().filter_map(MemberFact::address).collect();
+        let usable = pool.members.iter().filter(|member| member.idle().is_none());
+        let all: BTreeSet<IpAddr> = usable.filter_map(MemberFact::address).collect();
         let shut: Vec<IpAddr> = all.iter().copied().filter(refuses).collect();
         let first = look.node_at(*shut.first()?)?;
         let text = format!("kube-proxy opens no node ports at {}", listed(&shut));

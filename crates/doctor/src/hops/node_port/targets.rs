@@ -9,6 +9,7 @@ use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use openstack_ccm_core::text::some_of;
 
 use super::ready;
+use crate::backend::{is_envoy_gateway, listener_ports};
 use crate::code::{Code, Stops};
 use crate::facts::MemberFact;
 use crate::finding::{Finding, ok, skipped, unknown};
@@ -114,10 +115,13 @@ pub(super) fn declared(look: &Look<'_>, slices: &[EndpointSlice]) -> Answer {
     };
     let specs = backend.pods.iter().filter_map(|pod| pod.spec.as_ref());
     let containers = specs.flat_map(|spec| &spec.containers);
-    let declared: BTreeSet<(i32, &str)> = containers
+    let mut declared: BTreeSet<(i32, &str)> = containers
         .flat_map(|container| container.ports.iter().flatten())
         .map(|port| (port.container_port, port.protocol.as_deref().unwrap_or("TCP")))
         .collect();
+    // Envoy Gateway's pods listen as their Gateway says.
+    let listening = backend.pods.iter().filter(|pod| is_envoy_gateway(pod));
+    declared.extend(listening.flat_map(|pod| listener_ports(backend, pod)).map(|port| (port, "TCP")));
     if declared.is_empty() {
         return skipped("the containers declare no ports").into();
     }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use futures::{StreamExt as _, stream};
 use k8s_openapi::api::core::v1::{ConfigMap, Pod, Service};
+use k8s_openapi::api::discovery::v1::EndpointSlice;
 use kube::api::{DynamicObject, ListParams};
 use kube::core::GroupVersionKind;
 use kube::{Api, Client};
@@ -43,13 +44,18 @@ impl<'a> Applications<'a> {
     }
 
     /// Returns the application behind a Service.
-    pub(super) async fn of(&self, service: &Service) -> Looked<BackendFacts> {
+    pub(super) async fn of(
+        &self,
+        service: &Service,
+        slices: &Looked<Vec<EndpointSlice>>,
+    ) -> Looked<BackendFacts> {
         let namespace = service.metadata.namespace.clone().unwrap_or_default();
         let selector = service.spec.as_ref().and_then(|spec| spec.selector.clone()).unwrap_or_default();
         if selector.is_empty() {
             return Ok(BackendFacts::default());
         }
-        let pods = self.pods(&namespace, &selector).await?;
+        let mut pods = self.pods(&namespace, &selector).await?;
+        self.named(slices.as_deref().unwrap_or_default(), &mut pods).await;
         let mut facts = BackendFacts::default();
         for name in pods.iter().flat_map(config_maps) {
             let data = self.config_map(&name).await;
@@ -63,6 +69,23 @@ impl<'a> Applications<'a> {
         }
         facts.pods = pods;
         Ok(facts)
+    }
+
+    /// Reads pods that endpoints name, although the Service does not select them: slices may be older than labels.
+    async fn named(&self, slices: &[EndpointSlice], pods: &mut Vec<Pod>) {
+        let targets = slices
+            .iter()
+            .flat_map(|slice| slice.endpoints.iter().flatten())
+            .filter_map(|one| one.target_ref.as_ref());
+        let targets = targets.filter(|target| target.kind.as_deref() == Some("Pod"));
+        for (namespace, name) in targets.filter_map(|one| one.namespace.as_ref().zip(one.name.as_ref())) {
+            if pods.len() < MAX_PODS as usize
+                && !pods.iter().any(|pod| pod.metadata.name.as_ref() == Some(name))
+            {
+                let read = Api::<Pod>::namespaced(self.client.clone(), namespace).get_opt(name).await;
+                pods.extend(read.ok().flatten());
+            }
+        }
     }
 
     pub(super) async fn config_map(&self, name: &str) -> Data {
@@ -86,7 +109,11 @@ impl<'a> Applications<'a> {
             return read.clone();
         }
         let read = all_of(self.client, group, plural).await;
-        let read = read.map(|objects| objects.into_iter().map(resource).collect::<Vec<_>>());
+        let read = read.map(|mut objects| {
+            // Of policies for the same listeners the oldest counts.
+            objects.sort_by_key(|object| object.metadata.creation_timestamp.as_ref().map(|time| time.0));
+            objects.into_iter().map(resource).collect::<Vec<_>>()
+        });
         known.insert(kind, read.clone());
         read
     }

@@ -96,12 +96,12 @@ pub(super) async fn gather(
         async move {
             let key = key_of(&service);
             let path = path::of(&service, config, nodes);
-            let (slices, events, hosts, backend) = tokio::join!(
+            let (slices, events, hosts) = tokio::join!(
                 lists.slices(&key),
                 lists.events(&key, known.facts.time),
                 hosts(&service, names),
-                applications.of(&service),
             );
+            let backend = applications.of(&service, &slices).await;
             ServiceFacts {
                 wanted: path::wanted(&service, &path, &known.held),
                 path: path.map(|read| read.fact),

@@ -103,8 +103,13 @@ fn words(spec: &PodSpec, maps: &BTreeMap<String, Looked<BTreeMap<String, String>
             match config {
                 Some(config) => {
                     let addresses = config["nodePortAddresses"].as_array().into_iter().flatten();
-                    let addresses = addresses.filter_map(Value::as_str).map(str::to_owned);
-                    (config["featureGates"][GATE].as_bool(), addresses.collect())
+                    let mut addresses: Vec<String> =
+                        addresses.filter_map(Value::as_str).map(str::to_owned).collect();
+                    // In this mode node ports are open at the primary address of a node, unless something else is said.
+                    if addresses.is_empty() && config["mode"] == "nftables" {
+                        addresses.push("primary".to_owned());
+                    }
+                    (config["featureGates"][GATE].as_bool(), addresses)
                 }
                 // Only a file that doctor does not read says whether the gate is off.
                 None if is_decided(version) => (None, Vec::new()),
