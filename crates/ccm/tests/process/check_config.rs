@@ -66,7 +66,7 @@ async fn online_names_what_the_cloud_does_not_have_or_does_not_allow() {
     let (success, output) = check(&stage, &["--online"]);
     assert!(success && output.contains("cloud.conf is valid\n"), "{output}");
     for checked in
-        ["ok: login to Keystone", "ok: the user may list load balancers", "OpenStack: 17 checks passed"]
+        ["ok: login to Keystone", "ok: the user may list load balancers", "OpenStack: 19 checks passed"]
     {
         assert!(output.contains(checked), "{checked} in {output}");
     }
@@ -75,7 +75,7 @@ async fn online_names_what_the_cloud_does_not_have_or_does_not_allow() {
         &stage,
         &format!(
             "floating-network-id = {tenant_network}\nmember-subnet-id = {ABSENT}\nflavor-id = {ABSENT}\n\
-             availability-zone = nowhere\n[LoadBalancerClass \"dmz\"]\nnetwork-id = {ABSENT}\n[Route]\nrouter-id = {ABSENT}"
+             availability-zone = nowhere\nlb-provider = octavia9\nlb-method = RANDOM\n[LoadBalancerClass \"dmz\"]\nnetwork-id = {ABSENT}\n[Route]\nrouter-id = {ABSENT}"
         ),
     );
     let denied = Fault::new().service("load-balancer").path("/v2.0/lbaas/loadbalancers");
@@ -94,6 +94,9 @@ async fn online_names_what_the_cloud_does_not_have_or_does_not_allow() {
         format!(
             "flavor-id in [LoadBalancer] of cloud.conf: the flavor of load balancers {ABSENT:?} does not exist"
         ),
+        "lb-provider in [LoadBalancer] of cloud.conf: the provider of load balancers \"octavia9\" does not exist"
+            .to_owned(),
+        "lb-method in [LoadBalancer] of cloud.conf: the method of pools \"RANDOM\" does not exist".to_owned(),
         "availability-zone in [LoadBalancer] of cloud.conf: the availability zone of load balancers"
             .to_owned(),
         format!(
@@ -102,7 +105,7 @@ async fn online_names_what_the_cloud_does_not_have_or_does_not_allow() {
         format!("router-id in [Route] of cloud.conf: the router {ABSENT:?} does not exist"),
         "the user may not list load balancers".to_owned(),
         "load-balancer_member".to_owned(),
-        "OpenStack: 7 errors, ".to_owned(),
+        "OpenStack: 9 errors, ".to_owned(),
     ] {
         assert!(output.contains(&named), "{named} in {output}");
     }

@@ -200,6 +200,23 @@ async fn the_way_back_publishes_no_address_that_the_cloud_does_not_have_for_the_
     }
 }
 
+/// What OCCM finds, the cloud says, and not the annotations that were written while it was so.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_way_back_knows_of_a_load_balancer_that_is_gone() {
+    let stage = served().await;
+    let gone = "the cloud has no load balancer of this Service: OCCM creates one";
+    let (_, output) = run(&stage, &["hand-back"]);
+    assert!(!output.contains(gone), "{output}");
+    let id = stage.cloud.load_balancers()[0]["id"].as_str().unwrap().to_owned();
+    let path = format!("/v2.0/lbaas/loadbalancers/{id}?cascade=true");
+    let (status, answer) =
+        stage.cloud.user().send(&http::Method::DELETE, "load-balancer", &path, &Value::Null);
+    assert_eq!(status, 204, "{answer}");
+    stage.cloud.settle();
+    let (code, output) = run(&stage, &["hand-back"]);
+    assert!(code == 2 && output.contains(gone), "{code}: {output}");
+}
+
 /// Programs get values, and can rely on their form.
 #[tokio::test(flavor = "multi_thread")]
 async fn json_has_the_form_that_its_schema_states() {

@@ -8,7 +8,8 @@ use super::section::{CreateMonitor, LoginKind, SectionName};
 use openstack_ccm_core::node_selector::NodeSelector;
 
 const KNOWN_PROVIDERS: [&str; 5] = ["amphora", "octavia", "ovn", "f5", "amphorav2"];
-const KNOWN_METHODS: [&str; 4] = ["ROUND_ROBIN", "LEAST_CONNECTIONS", "SOURCE_IP", "SOURCE_IP_PORT"];
+/// The methods of pools that Octavia accepts.
+pub const KNOWN_METHODS: [&str; 4] = ["ROUND_ROBIN", "LEAST_CONNECTIONS", "SOURCE_IP", "SOURCE_IP_PORT"];
 const KNOWN_CONTAINER_STORES: [&str; 2] = ["barbican", "external"];
 
 pub(super) fn check(assembly: &mut Assembly, environment: &dyn Environment) {

@@ -35,6 +35,7 @@ use std::path::{Path, PathBuf};
 use openstack_ccm_openstack_api::identity::AuthOptions;
 
 use assembly::Assembly;
+pub use check::KNOWN_METHODS;
 pub use environment::{Environment, ProcessEnvironment};
 use error::ConfigOrigin;
 pub use error::{ConfigErrors, Finding};

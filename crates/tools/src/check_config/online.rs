@@ -12,7 +12,7 @@ use openstack_ccm_openstack_api::optional::OptionalPart;
 use openstack_ccm_openstack_api::transport::Service;
 use openstack_ccm_openstack_api::{ApiError, ErrorKind, OpenStack};
 use openstack_ccm_provider_openstack::cloud::OpenStackProvider;
-use openstack_ccm_provider_openstack::config::{Config, LoadBalancerClass};
+use openstack_ccm_provider_openstack::config::{Config, KNOWN_METHODS, LoadBalancerClass};
 
 use super::{Section, parts};
 use crate::cloud::log_in;
@@ -30,6 +30,8 @@ enum ResourceKind {
     AvailabilityZone,
     Router,
     Certificate,
+    Provider,
+    Method,
 }
 
 impl ResourceKind {
@@ -41,6 +43,8 @@ impl ResourceKind {
             Self::AvailabilityZone => "availability zone of load balancers",
             Self::Router => "router",
             Self::Certificate => "certificate in Barbican",
+            Self::Provider => "provider of load balancers",
+            Self::Method => "method of pools",
         }
     }
 }
@@ -110,7 +114,7 @@ fn placement(section: &LoadBalancerClass) -> [NamedByKey<'_>; 5] {
 }
 
 fn named(config: &Config, runs: impl Fn(ControllerName) -> bool) -> Vec<NamedResource> {
-    use ResourceKind::{AvailabilityZone, Certificate, Flavor, Router};
+    use ResourceKind::{AvailabilityZone, Certificate, Flavor, Method, Provider, Router};
     let mut named = Vec::new();
     let mut add = |section: &str, names: &[NamedByKey<'_>]| {
         for (key, kind, name) in names {
@@ -124,12 +128,18 @@ fn named(config: &Config, runs: impl Fn(ControllerName) -> bool) -> Vec<NamedRes
         let verified = section.verifies_tls_containers();
         let certificate = if verified { &section.default_tls_container_ref } else { &None };
         add("LoadBalancer", &placement(&section.placement));
+        let method = Some(section.lb_method.clone());
         let others = [
+            ("lb-provider", Provider, &section.lb_provider),
+            ("lb-method", Method, &method),
             ("flavor-id", Flavor, &section.flavor_id),
             ("availability-zone", AvailabilityZone, &section.availability_zone),
             ("default-tls-container-ref", Certificate, certificate),
         ];
         add("LoadBalancer", &others);
+        for provider in &section.lb_providers {
+            add("LoadBalancer", &[("lb-providers", Provider, &Some(provider.clone()))]);
+        }
         for (name, class) in &config.classes {
             add(&format!("LoadBalancerClass {name:?}"), &placement(class));
         }
@@ -171,6 +181,11 @@ async fn look_up(openstack: &OpenStack, kind: ResourceKind, name: &str) -> Resul
             zones.map(|zones| among(zones.iter().any(|zone| zone.name == name)))
         }
         ResourceKind::Router => neutron.get_router(name).await.map(|_| Found::Yes),
+        ResourceKind::Provider => {
+            let providers = octavia.list_providers().await;
+            providers.map(|providers| among(providers.iter().any(|provider| provider.name == name)))
+        }
+        ResourceKind::Method => Ok(among(KNOWN_METHODS.contains(&name))),
         ResourceKind::Certificate => match (barbican, Reference::parse(name)) {
             (Some(barbican), Some(Reference::Container(id))) => {
                 barbican.get_container(&id).await.map(|_| Found::Yes)
@@ -187,6 +202,8 @@ async fn look_up(openstack: &OpenStack, kind: ResourceKind, name: &str) -> Resul
     };
     match found {
         Err(_) if hides_networks() => Ok(Found::Hidden),
+        // A list that is not shown says nothing of what would be in it.
+        Err(_) if kind == ResourceKind::Provider => Ok(Found::Hidden),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(Found::No),
         found => found,
     }
@@ -199,8 +216,10 @@ fn has_service(openstack: &OpenStack, kind: ResourceKind) -> bool {
         | ResourceKind::ExternalNetwork
         | ResourceKind::Subnet
         | ResourceKind::Router => openstack.has(Service::Network),
-        ResourceKind::Flavor | ResourceKind::AvailabilityZone => openstack.has(Service::LoadBalancer),
-        ResourceKind::Certificate => true,
+        ResourceKind::Flavor | ResourceKind::AvailabilityZone | ResourceKind::Provider => {
+            openstack.has(Service::LoadBalancer)
+        }
+        ResourceKind::Certificate | ResourceKind::Method => true,
     }
 }
 

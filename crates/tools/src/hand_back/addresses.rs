@@ -10,6 +10,8 @@ use openstack_ccm_openstack_api::neutron::FloatingIp;
 use openstack_ccm_openstack_api::octavia::LoadBalancer;
 use openstack_ccm_provider_openstack::load_balancer::names::{self, GeneratedName};
 
+const LOAD_BALANCER_ID: &str = "loadbalancer.openstack.org/load-balancer-id";
+
 /// The load balancers and floating IPs of the project.
 #[derive(Debug, Default)]
 pub struct CloudAddresses {
@@ -28,6 +30,13 @@ impl CloudAddresses {
             load_balancers: load_balancers.context(problem)?,
             floating_ips: floating_ips.context(problem)?,
         })
+    }
+
+    /// Returns whether the cloud has a load balancer of the Service: by tags and names, or by the id that the Service names.
+    pub fn serves(&self, service: &Service) -> bool {
+        let annotations = service.metadata.annotations.as_ref();
+        let named = annotations.and_then(|annotations| annotations.get(LOAD_BALANCER_ID));
+        self.load_balancers.iter().any(|one| serves(one, service) || named == Some(&one.id))
     }
 
     /// Returns whether an address belongs to a load balancer that serves the Service, or to a floating IP on it.

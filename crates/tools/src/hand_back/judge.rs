@@ -98,6 +98,15 @@ impl Return {
         Some(Self { service, entry, published, findings })
     }
 
+    /// Returns it for a Service without a load balancer in the cloud: OCCM makes one, whatever is published.
+    #[must_use]
+    pub fn without_load_balancer(mut self) -> Self {
+        let text =
+            "the cloud has no load balancer of this Service: OCCM creates one, and publishes its address";
+        self.findings.push(Finding { severity: Severity::Changes, text: text.to_owned() });
+        self
+    }
+
     /// Returns whether anything will change.
     pub fn is_news(&self) -> bool {
         self.entry.is_some() || !self.findings.is_empty()
@@ -167,7 +176,7 @@ impl fmt::Display for Return {
         }
         for Finding { severity, text } in &self.findings {
             let mark = match severity {
-                Severity::Changes => "~   annotation     ",
+                Severity::Changes => "~   changes        ",
                 Severity::Fails => "!   fails          ",
             };
             write!(f, "\n  {mark} {}", printable(text))?;

@@ -56,6 +56,7 @@ pub async fn run(arguments: &HandBackArgs) -> anyhow::Result<ExitCode> {
         .iter()
         .filter_map(|service| {
             let back = Return::of(service, section, |address| cloud.is_of(address, service))?;
+            let back = if cloud.serves(service) { back } else { back.without_load_balancer() };
             Some((service, back))
         })
         .filter(|(_, back)| back.is_news())

@@ -24,6 +24,9 @@ pub struct Adoption {
     pub values: usize,
     /// Refused Services, for which the other counts may be wrong.
     pub refused: usize,
+    /// Services that could not be planned, which the other counts leave out.
+    #[serde(skip)]
+    pub unknown: usize,
     /// Services whose load balancer and floating IP would get ownership tags.
     pub identity_tags: usize,
     /// The number of Services that get ownership tags per minute; 0 where none does.
@@ -51,14 +54,16 @@ impl Adoption {
             || items.iter().zip(forecasts).filter(|(item, _)| matches!(item.subject, Subject::Service(_)));
         let is_published = |forecast: &Forecast| !forecast.published.is_empty();
         let changes = |forecast: &Forecast| forecast.changes.iter().any(|one| one.kind == "status");
+        let is_unknown = |forecast: &Forecast| matches!(forecast.state, State::Unknown(_));
         let count =
             |holds: &dyn Fn(&Forecast) -> bool| services().filter(|(_, forecast)| holds(forecast)).count();
         Self {
-            statuses_stay: count(&|one| is_published(one) && !changes(one)),
+            statuses_stay: count(&|one| is_published(one) && !changes(one) && !is_unknown(one)),
             statuses_change: count(&|one| is_published(one) && changes(one)),
             statuses_new: count(&|one| !is_published(one) && changes(one)),
             values: count(&|one| matches!(one.state, State::Keeps(_)) || one.odd_values > 0),
             refused: count(&|one| matches!(one.state, State::Refused(_))),
+            unknown: count(&is_unknown),
             identity_tags: services().filter(|(item, _)| item.awaits_identity_tags).count(),
             identity_tags_per_minute: section.identity_tags_per_minute,
             nodes: nodes.iter().any(has).then(|| about(&nodes, &["node"])),
@@ -85,12 +90,27 @@ fn minutes(time: Duration) -> String {
 
 impl fmt::Display for Adoption {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { statuses_stay, statuses_change, statuses_new, values, refused, identity_tags, .. } = self;
+        let Self {
+            statuses_stay,
+            statuses_change,
+            statuses_new,
+            values,
+            refused,
+            unknown,
+            identity_tags,
+            ..
+        } = self;
         write!(f, "Statuses: {statuses_stay} stay, {statuses_change} change, {statuses_new} are new.")?;
         if *refused > 0 {
             write!(f, "\nRefused: {}; see the lines with !.", plural(*refused, "Service"))?;
         }
+        if *unknown > 0 {
+            write!(f, "\nNot planned: {}; nothing here is about them.", plural(*unknown, "Service"))?;
+        }
         match values {
+            0 if *unknown > 0 && statuses_stay + statuses_change + statuses_new + refused == 0 => {
+                f.write_str("\nValues: not known.")?;
+            }
             0 => f.write_str("\nValues: none is invalid or means something else here.")?,
             1 => f.write_str("\nValues: 1 Service has values that are invalid or mean something else here; see the lines with !.")?,
             _ => write!(
@@ -101,8 +121,10 @@ impl fmt::Display for Adoption {
         f.write_str("\nIdentity tags: ")?;
         match (identity_tags, self.tagging()) {
             (_, None) => f.write_str("none, because identity-tags-per-minute in [LoadBalancer] is 0.")?,
-            (0, Some(_)) if *refused > 0 => {
-                f.write_str("not known for the refused Services; all others have them.")?;
+            (0, Some(_)) if *refused + *unknown > 0 => {
+                f.write_str(
+                    "not known for the Services that are refused or not planned; all others have them.",
+                )?;
             }
             (0, Some(_)) => f.write_str("all are there.")?,
             (_, Some(time)) => write!(
@@ -137,6 +159,7 @@ mod tests {
             statuses_new: 0,
             values: 2,
             refused: 0,
+            unknown: 0,
             identity_tags: 181,
             identity_tags_per_minute: 12,
             nodes: Some(Changes::default()),
@@ -161,6 +184,24 @@ mod tests {
             text.ends_with("Security groups: not looked after, because manage-security-groups is off."),
             "{text}"
         );
+    }
+
+    #[test]
+    fn what_could_not_be_planned_is_no_good_news() {
+        let nothing = Adoption {
+            statuses_stay: 0,
+            statuses_change: 0,
+            values: 0,
+            unknown: 1,
+            identity_tags: 0,
+            ..adoption()
+        };
+        let text = nothing.to_string();
+        assert!(
+            text.contains("\nNot planned: 1 Service; nothing here is about them.\nValues: not known.\n"),
+            "{text}"
+        );
+        assert!(!text.contains("none is invalid") && !text.contains("all are there"), "{text}");
     }
 
     #[test]

@@ -129,8 +129,15 @@ pub async fn run(arguments: &StatusArgs) -> anyhow::Result<()> {
         Form::Text => print(status.text(&arguments.lease))?,
         form => print(form.document(&status.json())?)?,
     }
-    let works = status.leader.is_some_and(|leader| leader.works());
-    anyhow::ensure!(works, "no leader: see the log and /readyz?verbose of a pod for the reason");
+    let leader = status.leader.as_ref();
+    let without_pod =
+        leader.is_none_or(|leader| leader.host().is_none()) || matches!(status.pod, Some(Ok(None)));
+    let where_to_look = if without_pod {
+        "where no pod of openstack-ccm runs, start one; else its log and /readyz?verbose say why it does not lead"
+    } else {
+        "see the log and /readyz?verbose of a pod for the reason"
+    };
+    anyhow::ensure!(leader.is_some_and(LeaseHolder::works), "no leader: {where_to_look}");
     Ok(())
 }
 
