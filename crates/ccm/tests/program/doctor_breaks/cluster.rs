@@ -1,12 +1,14 @@
 //! What is in the cluster beside the Service: the application, clients, and the security groups of the nodes.
 
+use openstack_ccm_kube_sim::READS_HEADER;
 use serde_json::{Value, json};
 
 use super::stage::Kind;
+use super::{kube_proxy, programs};
 use crate::support::World;
 
 /// Everything that others make.
-pub(super) fn furnish(world: &World, kind: Kind) {
+pub(super) fn furnish(world: &World, kind: Kind, version: &str) {
     for node in world.cloud.nodes() {
         let addresses: Vec<Value> =
             node.addresses.iter().map(|address| json!({"type": "InternalIP", "address": address})).collect();
@@ -20,6 +22,7 @@ pub(super) fn furnish(world: &World, kind: Kind) {
     let corefile = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "coredns", "namespace": "kube-system"},
         "data": {"Corefile": ".:53 {\n    kubernetes cluster.local\n}\n"}});
     world.kube.create(&corefile).unwrap();
+    kube_proxy::install(world, version);
     application(world, kind);
     for (namespace, name, node, address) in CLIENTS {
         let labels = json!({"app": "client"});
@@ -46,19 +49,19 @@ pub(super) const CLIENTS: [(&str, &str, &str, &str); 3] = [
 pub(super) const APPLICATION: [&str; 2] = ["10.244.2.7", "fd00:244:2::7"];
 
 fn application(world: &World, kind: Kind) {
-    let port = |name: &str, port: u16, protocol: &str| json!({"name": name, "containerPort": port, "protocol": protocol});
-    let container = match kind {
-        Kind::Udp => json!({"name": "dns", "image": "registry.example.org/coredns/coredns:v1.12.0",
-            "ports": [port("dns", 5353, "UDP"), port("dns-tcp", 5353, "TCP")]}),
-        _ => json!({"name": "controller", "image": "registry.example.org/ingress-nginx/controller:v1.15.1",
-            "args": ["/nginx-ingress-controller", "--configmap=$(POD_NAMESPACE)/nginx", "--http-port=8080", "--https-port=8443"],
-            "ports": [port("http", 8080, "TCP"), port("https", 8443, "TCP")]}),
-    };
     let addresses = if kind == Kind::DualStack { &APPLICATION[..] } else { &APPLICATION[..1] };
-    pod(world, "default", "web-1", &json!({"app": "web"}), "node-2", addresses, &json!([container]));
-    let map = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "nginx"},
-        "data": {"use-proxy-protocol": kind.has_header().to_string()}});
-    world.kube.create(&map).unwrap();
+    programs::install(world, kind);
+    pod(
+        world,
+        "default",
+        "web-1",
+        &programs::labels(kind),
+        "node-2",
+        addresses,
+        &json!([programs::container(kind)]),
+    );
+    let annotations = json!({READS_HEADER: programs::readings(kind).to_string()});
+    world.kube.patch("pods", "default", "web-1", &json!({"metadata": {"annotations": annotations}})).unwrap();
     for address in addresses {
         world.kube.create(&slice(kind, address)).unwrap();
     }
@@ -73,12 +76,9 @@ fn application(world: &World, kind: Kind) {
 /// The slice of the Service with this address.
 fn slice(kind: Kind, address: &str) -> Value {
     let (family, name) = if address.contains(':') { ("IPv6", "web-ipv6") } else { ("IPv4", "web-ipv4") };
-    let port =
-        |name: &str, port: u16, protocol: &str| json!({"name": name, "port": port, "protocol": protocol});
-    let ports = match kind {
-        Kind::Udp => json!([port("dns", 5353, "UDP"), port("dns-tcp", 5353, "TCP")]),
-        _ => json!([port("http", 8080, "TCP"), port("https", 8443, "TCP")]),
-    };
+    let ports = kind.ports().into_iter();
+    let ports: Value =
+        ports.map(|port| json!({"name": port.name, "port": port.at, "protocol": port.protocol})).collect();
     json!({"apiVersion": "discovery.k8s.io/v1", "kind": "EndpointSlice", "addressType": family,
         "metadata": {"name": name, "labels": {"kubernetes.io/service-name": "web"}},
         "endpoints": [{"addresses": [address], "nodeName": "node-2", "conditions": {"ready": true, "serving": true, "terminating": false},
@@ -86,7 +86,7 @@ fn slice(kind: Kind, address: &str) -> Value {
         "ports": ports})
 }
 
-fn pod(
+pub(super) fn pod(
     world: &World,
     namespace: &str,
     name: &str,

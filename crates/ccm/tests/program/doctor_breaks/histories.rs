@@ -57,6 +57,7 @@ async fn a_healthy_world_raises_no_alarm(#[case] kind: Kind, #[case] history: Hi
         History::Grown => {
             world.add_node("node-3", "v1.36.0");
             world.set_ready("node-3", "True");
+            super::kube_proxy::run_on(&world, "node-3", &world.cloud.nodes()[2].addresses[0], "v1.36.0");
             super::cluster::guard_nodes(&world, &[super::cluster::open_group(&world)]);
             goes_on(&mut world).await;
         }

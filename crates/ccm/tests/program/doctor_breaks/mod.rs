@@ -10,6 +10,8 @@
 //! | module | holds |
 //! | --- | --- |
 //! | `cluster` | what others make in a cluster |
+//! | `kube_proxy` | the service proxy, as kubeadm installs it |
+//! | `programs` | the applications, as their charts install them |
 //! | `stage` | a served world |
 //! | `packets` | what becomes of packets |
 //! | `breaks` | what is broken |
@@ -24,7 +26,9 @@ mod breaks;
 mod cluster;
 mod costs;
 mod histories;
+mod kube_proxy;
 mod packets;
+mod programs;
 mod role;
 mod stage;
 mod verdict;
@@ -56,6 +60,10 @@ const ENOUGH: usize = 40;
 #[case::hostname(Kind::Hostname)]
 #[case::dual_stack(Kind::DualStack)]
 #[case::overlay(Kind::Overlay)]
+#[case::traefik(Kind::Traefik)]
+#[case::haproxy(Kind::Haproxy)]
+#[case::envoy(Kind::Envoy)]
+#[case::plain_envoy(Kind::PlainEnvoy)]
 #[tokio::test(start_paused = true)]
 async fn doctor_says_what_packets_do(#[case] kind: Kind) {
     let wish = Wish::read();
@@ -80,7 +88,7 @@ async fn each(stage: &Stage, fitting: &[&Break]) -> Vec<String> {
         stage.heal();
         (one.does)(stage);
         stage.check_health();
-        let disagreements = compare(stage, &[one.sight], None).await;
+        let disagreements = compare(stage, &[one], None).await;
         if !disagreements.is_empty() {
             found.push(told(one.name, &disagreements));
         }
@@ -155,7 +163,7 @@ async fn pairs(stage: &Stage, fitting: &[&Break], seeds: &[u64]) -> Vec<String> 
             continue;
         }
         let Some(alone) = break_both(stage, pair) else { continue };
-        let disagreements = compare(stage, &pair.map(|one| one.sight), Some(&alone)).await;
+        let disagreements = compare(stage, &pair, Some(&alone)).await;
         if !disagreements.is_empty() {
             found.push(told(
                 &format!("{}: {} + {}", repeat(*seed), pair[0].name, pair[1].name),

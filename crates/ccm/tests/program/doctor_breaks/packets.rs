@@ -6,7 +6,7 @@ use std::net::{IpAddr, Ipv4Addr};
 
 use ipnet::{IpNet, Ipv4Net};
 use openstack_ccm_kube_sim::{
-    DataPath, Departure, Destination, Reached, Sender, Stop, Transport as InCluster,
+    DataPath, Departure, Destination, Reached, Reading, Sender, Stop, Transport as InCluster,
 };
 use openstack_ccm_openstack_sim::{Loss, Packet, Transport};
 use serde_json::Value;
@@ -82,6 +82,7 @@ impl Place {
             Self::Egress => &[4],
             // The address is nobody's, or no longer the load balancer's.
             Self::Cloud(Loss::Address) => &[2, 5],
+            Self::Cloud(Loss::Egress) => &[4],
             Self::Cloud(Loss::Listener | Loss::Pool) => &[5],
             Self::Cloud(Loss::Client) => &[4, 5],
             // That all members are down may be seen at what they stand for.
@@ -146,22 +147,11 @@ pub(super) struct Moment<'a> {
     stage: &'a Stage,
     web: Value,
     data_path: DataPath,
-    /// Whether nginx expects the header.
-    expects_header: bool,
 }
 
 impl<'a> Moment<'a> {
     pub(super) fn of(stage: &'a Stage) -> Self {
-        let kube = &stage.world.kube;
-        let map = kube.get("configmaps", "default", "nginx").unwrap();
-        // coredns knows no header.
-        let is_nginx = stage.kind != Kind::Udp;
-        Self {
-            stage,
-            web: stage.web(),
-            data_path: kube.data_path(),
-            expects_header: is_nginx && map["data"]["use-proxy-protocol"] == "true",
-        }
+        Self { stage, web: stage.web(), data_path: stage.world.kube.data_path() }
     }
 
     pub(super) fn kind(&self) -> Kind {
@@ -245,9 +235,14 @@ impl Way<'_> {
         match self.moment.data_path.leave(sender, to).unwrap() {
             Departure::Denied => sent.note(Err(Place::Egress)),
             Departure::Leaves(source) => self.to_load_balancer(source, sent),
-            Departure::Around(results) => {
+            Departure::Around(service, results) => {
                 for result in results {
-                    sent.note(self.at_pod(result, None));
+                    let elsewhere = service != "default/web";
+                    sent.note(if elsewhere {
+                        Err(Place::AroundLoadBalancer)
+                    } else {
+                        self.at_pod(result, None)
+                    });
                 }
             }
         }
@@ -294,12 +289,18 @@ impl Way<'_> {
 
     /// What the pod makes of a packet; `header` is whether the load balancer put one before it, absent around it.
     fn at_pod(&self, reached: Result<Reached, Stop>, header: Option<bool>) -> Result<(), Place> {
-        reached.map_err(Place::Cluster)?;
-        let expected = !self.is_udp() && self.moment.expects_header;
-        if header.unwrap_or_default() == expected {
+        let reached = reached.map_err(Place::Cluster)?;
+        let has_header = header.unwrap_or_default();
+        let fits = match reached.reading {
+            Reading::Optional => true,
+            Reading::Required => has_header,
+            Reading::Never => !has_header,
+        };
+        if self.is_udp() || fits {
             return Ok(());
         }
-        let asked = self.asks_for_header() && !self.is_udp();
+        let expected = reached.reading == Reading::Required;
+        let asked = self.asks_for_header();
         Err(match header {
             _ if asked != expected => Place::Application,
             None => Place::AroundLoadBalancer,

@@ -55,10 +55,18 @@ pub(super) enum Kind {
     DualStack,
     /// The load balancer of another cloud, and ip-mode-overlay.
     Overlay,
+    /// With the PROXY protocol, and Traefik in the place of ingress-nginx.
+    Traefik,
+    /// With the PROXY protocol, and HAProxy Ingress.
+    Haproxy,
+    /// With the PROXY protocol, and Envoy Gateway.
+    Envoy,
+    /// Envoy Gateway without the PROXY protocol.
+    PlainEnvoy,
 }
 
 impl Kind {
-    pub(super) const ALL: [Self; 12] = [
+    pub(super) const ALL: [Self; 16] = [
         Self::Proxy,
         Self::Plain,
         Self::Udp,
@@ -71,6 +79,10 @@ impl Kind {
         Self::Hostname,
         Self::DualStack,
         Self::Overlay,
+        Self::Traefik,
+        Self::Haproxy,
+        Self::Envoy,
+        Self::PlainEnvoy,
     ];
 
     /// Whether breaks of this part may do anything else here than in the worlds with and without the PROXY protocol.
@@ -87,7 +99,19 @@ impl Kind {
             Self::Shared => !matches!(part, Part::Security | Part::Cluster | Part::Policies),
             Self::Internal => !matches!(part, Part::Security | Part::Cluster | Part::Application),
             Self::Hostname => !matches!(part, Part::Security | Part::Cluster),
+            Self::Traefik | Self::Haproxy | Self::Envoy | Self::PlainEnvoy => {
+                matches!(part, Part::Published | Part::ServiceProxy | Part::Programs)
+            }
             _ => true,
+        }
+    }
+
+    /// The hops of which nobody sees everything here.
+    pub(super) fn unseen(self) -> &'static [u64] {
+        match self {
+            // Without a cloud nobody knows its load balancer.
+            Self::Overlay => &[2, 4, 5, 6, 7, 8],
+            _ => &[],
         }
     }
 
@@ -103,12 +127,53 @@ impl Kind {
 
     /// Whether it asks for the PROXY protocol.
     pub(super) fn has_header(self) -> bool {
-        !matches!(self, Self::Plain | Self::Udp | Self::Managed)
+        !matches!(self, Self::Plain | Self::Udp | Self::Managed | Self::PlainEnvoy)
     }
 
     /// Whether its pools have health monitors.
     pub(super) fn is_monitored(self) -> bool {
         matches!(self, Self::Local | Self::Monitored)
+    }
+
+    /// Which program is behind the Service.
+    pub(super) fn program(self) -> Program {
+        match self {
+            Self::Udp => Program::CoreDns,
+            Self::Traefik => Program::Traefik,
+            Self::Haproxy => Program::Haproxy,
+            Self::Envoy | Self::PlainEnvoy => Program::EnvoyGateway,
+            _ => Program::Nginx,
+        }
+    }
+
+    /// The ports of its Service.
+    pub(super) fn ports(self) -> Vec<Port> {
+        let tcp = |name, number, node_port, target, at| Port {
+            name,
+            number,
+            node_port,
+            protocol: "TCP",
+            target,
+            at,
+        };
+        match self.program() {
+            Program::CoreDns => vec![
+                Port { protocol: "UDP", ..tcp("dns", 53, 30053, json!("dns"), 5353) },
+                tcp("dns-tcp", 53, 30054, json!("dns-tcp"), 5353),
+            ],
+            Program::Traefik => vec![
+                tcp("web", 80, 30080, json!("web"), 8000),
+                tcp("websecure", 443, 30443, json!("websecure"), 8443),
+            ],
+            Program::EnvoyGateway => vec![
+                tcp("http-80", 80, 30080, json!(10080), 10080),
+                tcp("https-443", 443, 30443, json!(10443), 10443),
+            ],
+            Program::Nginx | Program::Haproxy => vec![
+                tcp("http", 80, 30080, json!("http"), 8080),
+                tcp("https", 443, 30443, json!("https"), 8443),
+            ],
+        }
     }
 
     fn annotations(self) -> Value {
@@ -132,11 +197,13 @@ impl Kind {
     }
 
     fn service(self) -> Value {
-        let port = |name: &str, port: u16, protocol: &str, node_port: u16| json!({"name": name, "port": port, "protocol": protocol, "targetPort": name, "nodePort": node_port});
-        let ports = match self {
-            Self::Udp => json!([port("dns", 53, "UDP", 30053), port("dns-tcp", 53, "TCP", 30054)]),
-            _ => json!([port("http", 80, "TCP", 30080), port("https", 443, "TCP", 30443)]),
-        };
+        let ports: Value = self
+            .ports()
+            .into_iter()
+            .map(|Port { name, number, node_port, protocol, target, .. }| {
+                json!({"name": name, "port": number, "protocol": protocol, "targetPort": target, "nodePort": node_port})
+            })
+            .collect();
         let mut web = service(
             "web",
             json!({
@@ -167,6 +234,28 @@ impl Kind {
             _ => "",
         }
     }
+}
+
+/// The programs that are behind a Service.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Program {
+    CoreDns,
+    Nginx,
+    Traefik,
+    /// HAProxy Ingress of haproxytech.
+    Haproxy,
+    EnvoyGateway,
+}
+
+/// A port of a Service.
+pub(super) struct Port {
+    pub(super) name: &'static str,
+    pub(super) number: u16,
+    pub(super) node_port: u16,
+    pub(super) protocol: &'static str,
+    pub(super) target: Value,
+    /// The port of the pod.
+    pub(super) at: u16,
 }
 
 /// A served world, to which every break is done anew.
@@ -374,7 +463,7 @@ pub(super) fn unserved(kind: Kind) -> World {
     world.settings.plans = false;
     world.settings.cloud_conf = kind.cloud_conf().to_owned();
     world.set_kubelets(kubelet);
-    cluster::furnish(&world, kind);
+    cluster::furnish(&world, kind, kubelet);
     lease(&world);
     world
 }

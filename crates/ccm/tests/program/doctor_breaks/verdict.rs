@@ -7,12 +7,13 @@ use clap::{Args as _, FromArgMatches as _};
 use ipnet::IpNet;
 use openstack_ccm_doctor::facts::Host;
 use openstack_ccm_doctor::output::{FailOn, Outcome, json};
+use openstack_ccm_kube_sim::Stop;
 use openstack_ccm_openstack_sim::Loss;
 use openstack_ccm_tools::doctor::args::WalkArgs;
 use openstack_ccm_tools::doctor::look_knowing;
 use serde_json::Value;
 
-use super::breaks::Sight;
+use super::breaks::{Break, Sight};
 use super::packets::{Flow, Moment, Origin, Place, Sent};
 use super::stage::Stage;
 
@@ -54,6 +55,8 @@ pub(super) struct Alone {
     hops: BTreeSet<u64>,
     /// The flows of which nothing arrives.
     lost: BTreeSet<String>,
+    /// Those of which nothing arrives with either of them.
+    lost_by_each: BTreeSet<String>,
 }
 
 impl Alone {
@@ -65,16 +68,20 @@ impl Alone {
                 let sent = moment.send(origin, &flow, &[], |_| true);
                 self.hops.extend(sent.hops());
                 if sent.arrived == 0 {
-                    self.lost.insert(format!("{origin} to {flow}"));
+                    let of = format!("{origin} to {flow}");
+                    if !self.lost.insert(of.clone()) {
+                        self.lost_by_each.insert(of);
+                    }
                 }
             }
         }
     }
 }
 
-/// Sends packets, asks doctor, and compares. `sights` is what doctor can see of what was done; `alone` is what each of two breaks does by
-/// itself.
-pub(super) async fn compare(stage: &Stage, sights: &[Sight], alone: Option<&Alone>) -> Disagreements {
+/// Sends packets, asks doctor, and compares. `done` is what was done; `alone` is what each of two breaks does by itself.
+pub(super) async fn compare(stage: &Stage, done: &[&Break], alone: Option<&Alone>) -> Disagreements {
+    let sights: Vec<Sight> = done.iter().map(|one| one.sight).collect();
+    let sights = sights.as_slice();
     let mut found = Disagreements::new();
     let report = match diagnose(stage).await {
         Ok(report) => report,
@@ -109,9 +116,33 @@ pub(super) async fn compare(stage: &Stage, sights: &[Sight], alone: Option<&Alon
         }
     }
     if found.is_empty() {
+        let told = codes(&report);
+        if let [one] = done {
+            let codes = if (one.told_in)(stage.kind) { one.codes } else { &[] };
+            let is_told = codes.iter().any(|code| told.iter().any(|text| text.starts_with(code)));
+            let is_right = if codes.is_empty() { told.is_empty() } else { is_told };
+            if !is_right {
+                found.insert(format!("the row has {codes:?}, and doctor says {told:?}"), Vec::new());
+            }
+        }
+        for (hop, text) in unseen(service) {
+            if !stage.kind.unseen().contains(&hop) && !done.iter().any(|one| one.unseen.contains(&hop)) {
+                found.insert(format!("hop {hop} is not seen: {text}"), Vec::new());
+            }
+        }
+    }
+    if found.is_empty() {
         found.extend(wrong_exit_code(service, &report).map(|text| (text, Vec::new())));
     }
     found
+}
+
+/// What doctor says that it has not seen.
+fn unseen(service: &Value) -> BTreeMap<u64, String> {
+    let conclusions = service["conclusion"].as_array().into_iter().flatten();
+    let flows = conclusions.flat_map(|conclusion| conclusion["flows"].as_array().into_iter().flatten());
+    let all = flows.flat_map(|flow| flow["notSeen"].as_array().into_iter().flatten());
+    all.filter_map(|one| Some((one["hop"].as_u64()?, one["text"].to_string()))).collect()
 }
 
 fn said<'a>(conclusion: &'a Value, flow: &Flow) -> Option<&'a Value> {
@@ -186,12 +217,18 @@ impl Case<'_> {
                     .filter_map(|one| one["hop"].as_u64())
                     .collect();
                 let is_said = |place: &Place| {
-                    (*place == Place::Egress && said["notFrom"].is_array())
+                    (matches!(place, Place::Egress | Place::Cluster(Stop::Policy))
+                        && said["notFrom"].is_array())
                         || place.hops().iter().any(|hop| unseen.contains(hop))
                 };
                 sent.lost.iter().all(is_said)
             }
-            "ends" => none && is_right_hop,
+            "ends" => {
+                // A header that nobody reads and that, around the load balancer, nobody sends: each of the two is a fault.
+                let undone =
+                    alone.is_some_and(|alone| alone.lost_by_each.contains(&format!("{origin} to {flow}")));
+                (none || undone) && is_right_hop
+            }
             "may-end" if sent.lost.is_empty() => {
                 // Of two breaks one may undo the other by what objects do not show.
                 is_spare || (sights.contains(&Sight::Doubt) && is_right_hop)

@@ -10,37 +10,48 @@ pub(super) const BREAKS: &[Break] = &[
     Break::new("load balancer disabled", in_cloud, |stage| {
         let path = format!("/loadbalancers/{}", stage.load_balancer());
         stage.octavia(&Method::PUT, &path, &json!({"loadbalancer": {"admin_state_up": false}}));
-    }),
+    })
+    .told(&["D510"]),
     Break::new("load balancer deleted", in_cloud, |stage| {
         let path = format!("/loadbalancers/{}?cascade=true", stage.load_balancer());
         stage.octavia(&Method::DELETE, &path, &Value::Null);
-    }),
+    })
+    .told(&["D506"]),
     Break::new("load balancer in ERROR and at work", in_cloud, |stage| broken(stage, "ONLINE"))
+        .told(&["D501"])
         .seen(Sight::Spare),
-    Break::new("listeners disabled", in_cloud, |stage| listeners(stage, &json!({"admin_state_up": false}))),
+    Break::new("listeners disabled", in_cloud, |stage| listeners(stage, &json!({"admin_state_up": false})))
+        .told(&["D510"]),
     Break::new("first listener disabled", in_cloud, |stage| {
         listener(stage, 0, &json!({"admin_state_up": false}));
-    }),
+    })
+    .told(&["D510"]),
     Break::new("listeners deleted", in_cloud, |stage| {
         for id in ids(&stage.listeners()) {
             stage.octavia(&Method::DELETE, &format!("/listeners/{id}"), &Value::Null);
         }
-    }),
-    Break::new("listener on another port", in_cloud, |stage| replace(stage, &json!({"protocol_port": 9999}))),
+    })
+    .told(&["D503"]),
+    Break::new("listener on another port", in_cloud, |stage| replace(stage, &json!({"protocol_port": 9999})))
+        .told(&["D503"]),
     Break::new("listener of another protocol", is_tcp, |stage| {
         replace(stage, &json!({"protocol": "UDP"}));
-    }),
+    })
+    .told(&["D503"]),
     Break::new("foreign listener in the place", in_cloud, |stage| {
         replace(stage, &json!({"name": "by-hand", "tags": []}));
-    }),
+    })
+    .told(&["D503"]),
     Break::new("listeners without a pool", in_cloud, |stage| {
         listeners(stage, &json!({"default_pool_id": null}));
-    }),
+    })
+    .told(&["D503"]),
     Break::new("first listener leads to a pool without members", in_cloud, |stage| {
         let protocol = pool(stage, 0)["protocol"].clone();
         let made = empty_pool(stage, &protocol);
         listener(stage, 0, &json!({"default_pool_id": made}));
-    }),
+    })
+    .told(&["D701"]),
     Break::new("first listener leads to a pool with the other header", is_tcp, |stage| {
         let old = pool(stage, 0);
         let protocol = if old["protocol"] == "TCP" { "PROXYV2" } else { "TCP" };
@@ -52,34 +63,44 @@ pub(super) const BREAKS: &[Break] = &[
             .collect();
         stage.octavia(&Method::PUT, &format!("/pools/{made}/members"), &json!({"members": members}));
         listener(stage, 0, &json!({"default_pool_id": made}));
-    }),
+    })
+    .told(&["D601"]),
     Break::new("listeners let another network in", in_cloud, |stage| {
         let network = if stage.kind == Kind::Internal { "198.18.0.208/28" } else { "192.0.2.128/25" };
         allowed(stage, &[network]);
-    }),
+    })
+    .told(&["D511"]),
     Break::new("listeners let only outside in", is_public, |stage| {
         allowed(stage, &["203.0.113.0/24", "192.0.2.0/24"]);
-    }),
+    })
+    .told(&["D511"]),
     Break::new("listeners let only the cloud in", is_public, |stage| {
         allowed(stage, &["198.18.0.0/24", "198.19.0.0/24"]);
-    }),
-    Break::new("pools disabled", in_cloud, |stage| pools(stage, &json!({"admin_state_up": false}))),
+    })
+    .told(&["D511"]),
+    Break::new("pools disabled", in_cloud, |stage| pools(stage, &json!({"admin_state_up": false})))
+        .told(&["D510"]),
     Break::new("pools deleted", in_cloud, |stage| {
         for id in stage.pools() {
             stage.octavia(&Method::DELETE, &format!("/pools/{id}"), &Value::Null);
         }
-    }),
+    })
+    .told(&["D503"]),
     Break::new("members disabled", in_cloud, |stage| {
         members(stage, |_| true, &json!({"admin_state_up": false}));
-    }),
+    })
+    .told(&["D703"]),
     Break::new("one member disabled", in_cloud, |stage| {
         members(stage, is_on_first_node, &json!({"admin_state_up": false}));
     })
+    .told(&["D704"])
     .seen(Sight::Spare),
-    Break::new("members drained", in_cloud, |stage| members(stage, |_| true, &json!({"weight": 0}))),
+    Break::new("members drained", in_cloud, |stage| members(stage, |_| true, &json!({"weight": 0})))
+        .told(&["D703"]),
     Break::new("one member drained", in_cloud, |stage| {
         members(stage, is_on_first_node, &json!({"weight": 0}));
     })
+    .told(&["D704"])
     .seen(Sight::Spare),
     Break::new("members of the first pool drained", in_cloud, |stage| {
         let pool = stage.pools().remove(0);
@@ -87,27 +108,33 @@ pub(super) const BREAKS: &[Break] = &[
             let path = format!("/pools/{pool}/members/{}", id(&member));
             stage.octavia(&Method::PUT, &path, &json!({"member": {"weight": 0}}));
         }
-    }),
-    Break::new("members deleted", in_cloud, |stage| remove_members(stage, |_| true)),
+    })
+    .told(&["D703"]),
+    Break::new("members deleted", in_cloud, |stage| remove_members(stage, |_| true)).told(&["D701"]),
     Break::new("one member deleted", in_cloud, |stage| remove_members(stage, is_on_first_node))
+        .told(&["D701"])
         .seen(Sight::Spare),
     Break::new("members on another port", in_cloud, |stage| {
         batch(stage, |member| json!({"address": member["address"], "protocol_port": 31999}));
-    }),
+    })
+    .told(&["D701"]),
     Break::new("members of another address", in_cloud, |stage| {
         batch(stage, |member| json!({"address": "198.18.0.99", "protocol_port": member["protocol_port"]}));
-    }),
+    })
+    .told(&["D701"]),
     Break::new("one member on another port", is_unmonitored, |stage| {
         batch(stage, |member| {
             let port = if is_on_first_node(member) { &json!(31999) } else { &member["protocol_port"] };
             json!({"address": member["address"], "protocol_port": port})
         });
-    }),
+    })
+    .told(&["D701"]),
     Break::new("health monitors deleted", is_monitored, |stage| {
         for id in ids(&stage.world.cloud.health_monitors()) {
             stage.octavia(&Method::DELETE, &format!("/healthmonitors/{id}"), &Value::Null);
         }
     })
+    .told(&["D507"])
     .seen(Sight::Spare),
     Break::new("tags of the load balancer removed", in_cloud, |stage| {
         let path = format!("/loadbalancers/{}", stage.load_balancer());
@@ -118,7 +145,9 @@ pub(super) const BREAKS: &[Break] = &[
         if stage.kind != Kind::Udp {
             listeners(stage, &json!({"timeout_client_data": 77_000}));
         }
-    }),
+    })
+    .told(&["D507"])
+    .told_in(|kind| !matches!(kind, Kind::Udp)),
     Break::new("change of the first listener lost", in_cloud, |stage| {
         assert!(stage.world.cloud.lose_change_of(id(&stage.listeners()[0])));
     })

@@ -2,7 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::{Break, Sight, anywhere, in_cloud};
+use super::service_proxy::set_image;
+use super::{Break, Sight, anywhere, in_cloud, needs_way};
+use crate::doctor_breaks::kube_proxy;
 use crate::doctor_breaks::stage::{Kind, Stage};
 
 pub(super) const BREAKS: &[Break] = &[
@@ -12,7 +14,8 @@ pub(super) const BREAKS: &[Break] = &[
             endpoints[0]["conditions"] = json!({"ready": false, "serving": false, "terminating": false});
             json!({"endpoints": endpoints})
         });
-    }),
+    })
+    .told(&["D801"]),
     Break::new("the last endpoint ends and still serves", anywhere, |stage| {
         slices(stage, |slice| {
             let mut endpoints = slice["endpoints"].clone();
@@ -20,20 +23,23 @@ pub(super) const BREAKS: &[Break] = &[
             json!({"endpoints": endpoints})
         });
     }),
-    Break::new("no endpoint", anywhere, |stage| slices(stage, |_| json!({"endpoints": []}))),
+    Break::new("no endpoint", anywhere, |stage| slices(stage, |_| json!({"endpoints": []}))).told(&["D801"]),
     Break::new("no slice", anywhere, |stage| {
         for name in names(stage) {
             stage.world.kube.delete("endpointslices", "default", &name).unwrap();
         }
-    }),
+    })
+    .told(&["D801"]),
     Break::new("selector of nothing", anywhere, |stage| {
         stage.patch("services", "web", &json!({"spec": {"selector": {"app": "wbe"}}}));
         slices(stage, |_| json!({"endpoints": []}));
-    }),
+    })
+    .told(&["D801"]),
     Break::new("pod deleted", anywhere, |stage| {
         stage.world.kube.delete("pods", "default", "web-1").unwrap();
         slices(stage, |_| json!({"endpoints": []}));
-    }),
+    })
+    .told(&["D801"]),
     Break::new("target port of a number where nothing listens", anywhere, |stage| {
         first_port(stage, "targetPort", &json!(9999));
         slices(stage, |slice| {
@@ -42,12 +48,15 @@ pub(super) const BREAKS: &[Break] = &[
             json!({"ports": ports})
         });
     })
+    .told(&["D703"])
+    .told_in(|kind| matches!(kind, Kind::Monitored))
     // Containers may listen on ports that they do not declare.
     .seen(Sight::Doubt),
     Break::new("target port of a name that no container has", anywhere, |stage| {
         first_port(stage, "targetPort", &json!("web"));
         slices(stage, |slice| json!({"ports": [slice["ports"][1]]}));
-    }),
+    })
+    .told(&["D804"]),
     Break::new("slices of another protocol", anywhere, |stage| {
         slices(stage, |slice| {
             let other = |port: &Value| {
@@ -56,7 +65,8 @@ pub(super) const BREAKS: &[Break] = &[
             };
             json!({"ports": slice["ports"].as_array().unwrap().iter().map(other).collect::<Vec<_>>()})
         });
-    }),
+    })
+    .told(&["D804"]),
     Break::new("slices of the other family only", is_of_one_family, |stage| {
         for name in names(stage) {
             let mut slice = stage.world.kube.get("endpointslices", "default", &name).unwrap();
@@ -66,36 +76,48 @@ pub(super) const BREAKS: &[Break] = &[
             slice["endpoints"][0]["addresses"] = json!(["fd00:244:2::7"]);
             stage.world.kube.create(&slice).unwrap();
         }
-    }),
-    Break::new("node port changed", anywhere, |stage| first_port(stage, "nodePort", &json!(31888))),
-    Break::new("port of the Service changed", in_cloud, |stage| first_port(stage, "port", &json!(8081))),
+    })
+    .told(&["D804"]),
+    Break::new("node port changed", anywhere, |stage| first_port(stage, "nodePort", &json!(31888)))
+        .told(&["D701"])
+        .told_in(in_cloud),
+    Break::new("port of the Service changed", in_cloud, |stage| first_port(stage, "port", &json!(8081)))
+        .told(&["D503"]),
     Break::new("left to another service proxy", anywhere, |stage| {
         let labels = json!({"service.kubernetes.io/service-proxy-name": "other"});
         stage.patch("services", "web", &json!({"metadata": {"labels": labels}}));
-    }),
+    })
+    .told(&["D806"]),
     Break::new("a machine shut off", is_unmonitored, |stage| {
         stage.world.cloud.set_server_status("node-1", "SHUTOFF");
         stage.world.set_ready("node-1", "Unknown");
-    }),
+    })
+    .told(&["D705"]),
     Break::new("all nodes not ready and at work", in_cloud, |stage| {
         for node in ["node-1", "node-2"] {
             stage.world.set_ready(node, "False");
         }
     })
+    .told(&["D705"])
+    .told_in(|kind| !matches!(kind, Kind::Local | Kind::Monitored))
     .seen(Sight::Spare),
     Break::new("externalTrafficPolicy Local without a monitor", is_unmonitored, |stage| {
         let spec = json!({"externalTrafficPolicy": "Local", "healthCheckNodePort": 31001});
         stage.patch("services", "web", &json!({"spec": spec}));
-    }),
+    })
+    .told(&["D802"]),
     Break::new("one node with an old service proxy", is_in_new_cluster, |stage| {
         stage.world.set_kubelet("node-1", "v1.29.4");
+        kube_proxy::change_on(&stage.world, "node-1", |spec| set_image(spec, "v1.29.4"));
     })
-    // Versions are a guess.
-    .seen(Sight::Doubt),
+    .told(&["D301"])
+    .told_in(needs_way),
     Break::new("all nodes with old service proxies", is_in_new_cluster, |stage| {
         stage.world.set_kubelets("v1.29.4");
+        kube_proxy::change(&stage.world, |spec| set_image(spec, "v1.29.4"));
     })
-    .seen(Sight::Doubt),
+    .told(&["D301"])
+    .told_in(needs_way),
 ];
 
 fn is_of_one_family(kind: Kind) -> bool {

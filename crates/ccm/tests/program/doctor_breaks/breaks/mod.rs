@@ -4,10 +4,14 @@ mod application;
 mod balancer;
 mod cluster;
 mod controller;
+mod external_ips;
 mod floating;
+mod pods;
 mod policies;
+mod programs;
 mod published;
 mod security;
+mod service_proxy;
 
 use super::stage::{Kind, Stage};
 
@@ -30,16 +34,34 @@ pub(super) struct Break {
     /// In which worlds it can be done.
     pub(super) fits: fn(Kind) -> bool,
     pub(super) sight: Sight,
+    /// Codes, of which doctor has to name one; without any it has to be quiet.
+    pub(super) codes: &'static [&'static str],
+    /// In which worlds it has to.
+    pub(super) told_in: fn(Kind) -> bool,
+    /// The hops of which something may be unseen.
+    pub(super) unseen: &'static [u64],
     pub(super) does: fn(&Stage),
 }
 
 impl Break {
     const fn new(name: &'static str, fits: fn(Kind) -> bool, does: fn(&Stage)) -> Self {
-        Self { name, fits, sight: Sight::Clear, does }
+        Self { name, fits, sight: Sight::Clear, codes: &[], told_in: anywhere, unseen: &[], does }
     }
 
     const fn seen(self, sight: Sight) -> Self {
         Self { sight, ..self }
+    }
+
+    const fn told(self, codes: &'static [&'static str]) -> Self {
+        Self { codes, ..self }
+    }
+
+    const fn told_in(self, told_in: fn(Kind) -> bool) -> Self {
+        Self { told_in, ..self }
+    }
+
+    const fn unseen(self, unseen: &'static [u64]) -> Self {
+        Self { unseen, ..self }
     }
 }
 
@@ -54,10 +76,14 @@ pub(super) enum Part {
     Published,
     Application,
     Controller,
+    Pods,
+    ServiceProxy,
+    ExternalIps,
+    Programs,
 }
 
 impl Part {
-    const ALL: [Self; 8] = [
+    const ALL: [Self; 12] = [
         Self::Balancer,
         Self::Floating,
         Self::Security,
@@ -66,6 +92,10 @@ impl Part {
         Self::Published,
         Self::Application,
         Self::Controller,
+        Self::Pods,
+        Self::ServiceProxy,
+        Self::ExternalIps,
+        Self::Programs,
     ];
 }
 
@@ -80,6 +110,10 @@ pub(super) fn of_part(part: Part) -> &'static [Break] {
         Part::Published => published::BREAKS,
         Part::Application => application::BREAKS,
         Part::Controller => controller::BREAKS,
+        Part::Pods => pods::BREAKS,
+        Part::ServiceProxy => service_proxy::BREAKS,
+        Part::ExternalIps => external_ips::BREAKS,
+        Part::Programs => programs::BREAKS,
     }
 }
 
@@ -91,6 +125,11 @@ pub(super) fn fitting(kind: Kind, all_of_it: bool) -> Vec<&'static Break> {
 
 fn anywhere(_: Kind) -> bool {
     true
+}
+
+/// Whether what bypasses the load balancer is lost.
+fn needs_way(kind: Kind) -> bool {
+    kind.has_header() && kind != Kind::Traefik
 }
 
 fn in_cloud(kind: Kind) -> bool {

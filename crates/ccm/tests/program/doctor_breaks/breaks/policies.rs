@@ -6,15 +6,17 @@ use super::{Break, anywhere};
 use crate::doctor_breaks::stage::{Kind, Stage};
 
 pub(super) const BREAKS: &[Break] = &[
-    Break::new("egress to nothing", anywhere, |stage| egress(stage, "default", &json!([]))),
-    Break::new("egress to the pods only", anywhere, |stage| egress(stage, "default", &to_pods())),
+    Break::new("egress to nothing", anywhere, |stage| egress(stage, "default", &json!([]))).told(&["D401"]),
+    Break::new("egress to the pods only", anywhere, |stage| egress(stage, "default", &to_pods())).told(&["D401"])
+    .told_in(Kind::has_header),
     Break::new("egress of another namespace to the pods only", anywhere, |stage| {
         egress(
             stage,
             "shop",
             &json!([{"to": [{"namespaceSelector": {}, "podSelector": {"matchLabels": {"app": "web"}}}]}]),
         );
-    }),
+    }).told(&["D401"])
+    .told_in(Kind::has_header),
     Break::new("egress to the pods and to the address", has_address, |stage| {
         let block = json!({"to": [{"ipBlock": {"cidr": format!("{}/32", stage.address())}}]});
         egress(stage, "default", &json!([to_pods()[0], block]));
@@ -22,19 +24,33 @@ pub(super) const BREAKS: &[Break] = &[
     Break::new("egress to the address on another port", has_address, |stage| {
         let block = json!({"to": [{"ipBlock": {"cidr": format!("{}/32", stage.address())}}], "ports": [{"port": 8080}]});
         egress(stage, "default", &json!([to_pods()[0], block]));
-    }),
+    }).told(&["D401"])
+    .told_in(Kind::has_header),
     Break::new("egress to all but the address", has_address, |stage| {
         let block = json!({"cidr": "0.0.0.0/0", "except": [format!("{}/32", stage.address())]});
         egress(stage, "default", &json!([to_pods()[0], {"to": [{"ipBlock": block}]}]));
+    }).told(&["D401"])
+    .told_in(Kind::has_header),
+    Break::new("egress to DNS only", anywhere, |stage| egress(stage, "default", &json!([dns()]))).told(&["D401"]),
+    Break::new("egress of another namespace to DNS only", anywhere, |stage| {
+        egress(stage, "shop", &json!([dns()]))
     }),
+    Break::new("egress to DNS and port 443", anywhere, |stage| {
+        egress(stage, "default", &json!([dns(), {"ports": [{"port": 443}]}]));
+    }).told(&["D401"]),
+    Break::new("egress to all but the network of floating IPs", has_address, |stage| {
+        let block = json!({"cidr": "0.0.0.0/0", "except": ["198.18.0.0/15", "203.0.113.0/24"]});
+        egress(stage, "default", &json!([{"to": [{"ipBlock": block}]}]));
+    }).told(&["D401"])
+    .told_in(Kind::has_header),
     Break::new("egress to everything", anywhere, |stage| egress(stage, "default", &json!([{}]))),
-    Break::new("ingress from nobody", anywhere, |stage| ingress(stage, &json!([]))),
+    Break::new("ingress from nobody", anywhere, |stage| ingress(stage, &json!([]))).told(&["D805"]),
     Break::new("ingress from pods only", anywhere, |stage| {
         ingress(stage, &json!([{"from": [{"namespaceSelector": {}}]}]));
-    }),
+    }).told(&["D805"]),
     Break::new("ingress from outside only", anywhere, |stage| {
         ingress(stage, &json!([{"from": [{"ipBlock": {"cidr": "203.0.113.0/24"}}]}]));
-    }),
+    }).told(&["D805"]),
     Break::new("ingress from the network of the nodes", is_ipv4, |stage| {
         let blocks = json!([{"ipBlock": {"cidr": "198.18.0.0/24"}}, {"namespaceSelector": {}}]);
         ingress(stage, &json!([{"from": blocks}]));
@@ -42,7 +58,7 @@ pub(super) const BREAKS: &[Break] = &[
     Break::new("ingress on another port", anywhere, |stage| {
         let port = |protocol: &str| json!({"port": 9999, "protocol": protocol});
         ingress(stage, &json!([{"ports": [port("TCP"), port("UDP")]}]));
-    }),
+    }).told(&["D805"]),
     Break::new("ingress on the ports of the pod by name", anywhere, |stage| {
         let names: &[(&str, &str)] = match stage.kind {
             Kind::Udp => &[("dns", "UDP"), ("dns-tcp", "TCP")],
@@ -54,7 +70,7 @@ pub(super) const BREAKS: &[Break] = &[
     }),
     Break::new("ingress for UDP only", anywhere, |stage| {
         ingress(stage, &json!([{"ports": [{"protocol": "UDP"}]}]));
-    }),
+    }).told(&["D805"]),
 ];
 
 fn has_address(kind: Kind) -> bool {
@@ -63,6 +79,11 @@ fn has_address(kind: Kind) -> bool {
 
 fn is_ipv4(kind: Kind) -> bool {
     kind != Kind::DualStack
+}
+
+fn dns() -> Value {
+    let ports = json!([{"port": 53, "protocol": "UDP"}, {"port": 53, "protocol": "TCP"}]);
+    json!({"to": [{"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "kube-system"}}}], "ports": ports})
 }
 
 fn to_pods() -> Value {
