@@ -91,29 +91,36 @@ impl Gateway {
         Ok(found.split(['-', '+']).next().unwrap_or(found).to_owned())
     }
 
-    /// Starts it in the pod of a node, and waits until it listens.
-    pub(crate) fn start(self, artifacts: &Artifacts, place: NodePlace, folder: &Path) -> Result<Daemon> {
+    /// Starts it in the pod of a node, reading the header or not, and waits until it listens.
+    pub(crate) fn start(
+        self,
+        artifacts: &Artifacts,
+        place: NodePlace,
+        folder: &Path,
+        reads: bool,
+    ) -> Result<Daemon> {
         let own = folder.join(format!("{self:?}-{}", place.ingress()));
         std::fs::create_dir_all(&own)?;
         let mut command = in_namespace(&place.ingress(), self.program(artifacts)?);
         match self {
             Self::Envoy | Self::EnvoyOptional => {
-                std::fs::write(own.join("envoy.yaml"), envoy(self == Self::EnvoyOptional))?;
+                std::fs::write(own.join("envoy.yaml"), envoy(reads.then_some(self == Self::EnvoyOptional)))?;
                 command.arg("-c").arg(own.join("envoy.yaml"));
                 command.args(["--concurrency", "1", "--disable-hot-restart", "--log-level", "debug"]);
             }
             Self::Traefik => {
                 std::fs::write(own.join("routes.yaml"), traefik_routes())?;
                 command
-                    .args(traefik_flags())
+                    .args(traefik_flags(reads))
                     .arg(format!("--providers.file.filename={}/routes.yaml", own.display()));
             }
             Self::Haproxy => {
-                std::fs::write(own.join("haproxy.cfg"), haproxy())?;
+                std::fs::write(own.join("haproxy.cfg"), haproxy(reads))?;
                 command.arg("-db").arg("-f").arg(own.join("haproxy.cfg"));
             }
         }
-        let mut daemon = Daemon::start(&format!("{self:?}-{}", place.name()), folder, &mut command)?;
+        let name = format!("{self:?}-{}{}", place.name(), if reads { "" } else { "-off" });
+        let mut daemon = Daemon::start(&name, folder, &mut command)?;
         until(
             &format!("{} listens in the pod on {}", self.name(), place.name()),
             Duration::from_secs(30),
@@ -128,18 +135,24 @@ impl Gateway {
     }
 }
 
-fn envoy(optional: bool) -> String {
+/// The configuration of Envoy: with the header, optional or not, or without.
+fn envoy(optional: Option<bool>) -> String {
+    let filters = optional.map_or_else(String::new, |optional| {
+        format!(
+            r#"    listener_filters:
+    - name: envoy.filters.listener.proxy_protocol
+      typed_config:
+        "@type": type.googleapis.com/envoy.extensions.filters.listener.proxy_protocol.v3.ProxyProtocol
+        allow_requests_without_proxy_protocol: {optional}
+"#
+        )
+    });
     format!(
         r#"static_resources:
   listeners:
   - name: web
     address: {{socket_address: {{address: 0.0.0.0, port_value: {PORT}}}}}
-    listener_filters:
-    - name: envoy.filters.listener.proxy_protocol
-      typed_config:
-        "@type": type.googleapis.com/envoy.extensions.filters.listener.proxy_protocol.v3.ProxyProtocol
-        allow_requests_without_proxy_protocol: {optional}
-    filter_chains:
+{filters}    filter_chains:
     - filters:
       - name: envoy.filters.network.http_connection_manager
         typed_config:
@@ -164,13 +177,14 @@ fn envoy(optional: bool) -> String {
     )
 }
 
-fn traefik_flags() -> [String; 4] {
-    [
-        format!("--entryPoints.web.address=:{PORT}"),
-        "--entryPoints.web.proxyProtocol.insecure=true".into(),
-        "--global.checkNewVersion=false".into(),
-        "--log.level=DEBUG".into(),
-    ]
+/// The flags of Traefik.
+pub(crate) fn traefik_flags(reads: bool) -> Vec<String> {
+    let mut flags = vec![format!("--entryPoints.web.address=:{PORT}")];
+    if reads {
+        flags.push("--entryPoints.web.proxyProtocol.insecure=true".into());
+    }
+    flags.extend(["--global.checkNewVersion=false".into(), "--log.level=DEBUG".into()]);
+    flags
 }
 
 fn traefik_routes() -> String {
@@ -180,10 +194,11 @@ fn traefik_routes() -> String {
     )
 }
 
-fn haproxy() -> String {
+fn haproxy(reads: bool) -> String {
+    let accept = if reads { " accept-proxy" } else { "" };
     format!(
         "global\n  log stdout format raw local0\ndefaults\n  mode http\n  log global\n  timeout connect 5s\n  timeout client 10s\n  \
-         timeout server 10s\nfrontend web\n  bind *:{PORT} accept-proxy\n  option forwardfor\n  default_backend pods\n\
+         timeout server 10s\nfrontend web\n  bind *:{PORT}{accept}\n  option forwardfor\n  default_backend pods\n\
          backend pods\n  server nginx 127.0.0.1:{BACKEND}\n"
     )
 }

@@ -1,6 +1,8 @@
 //! Gateways that users have instead of ingress-nginx: red or not without `ipMode`, green with it, and what they do without the
 //! PROXY header. Those that take both can be switched without a lost connection.
 
+mod shown;
+
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
@@ -63,8 +65,10 @@ fn one(stage: &mut Stage, gateway: Gateway) -> Result<Row> {
     let folder = stage.cluster()?.plane.folder().to_owned();
     let artifacts = stage.artifacts.clone();
     let places = [NODES[0], NODES[1]];
-    let started: Vec<Daemon> =
-        places.into_iter().map(|place| gateway.start(&artifacts, place, &folder)).collect::<Result<_>>()?;
+    let start = |reads: bool| -> Result<Vec<Daemon>> {
+        places.into_iter().map(|place| gateway.start(&artifacts, place, &folder, reads)).collect()
+    };
+    let started = start(true)?;
     let api = stage.api()?;
     let mut row = Row::default();
     let mut sketch = ServiceSketch::proxy(SERVICE, "v1", true)
@@ -99,6 +103,27 @@ fn one(stage: &mut Stage, gateway: Gateway) -> Result<Row> {
         });
     } else {
         row.switched = "not without a gap: it requires the header".into();
+    }
+    for shape in shown::shapes(gateway) {
+        let what = format!("doctor, {}", shape.name());
+        stage.check(SCENARIO, &case(&what), |stage| shown::examined(stage, gateway, shape, true));
+    }
+    started.into_iter().try_for_each(Daemon::stop)?;
+    let started = start(false)?;
+    for shape in shown::shapes(gateway) {
+        let what = format!("doctor, {}, the header switched off in the application", shape.name());
+        stage.check(SCENARIO, &case(&what), |stage| {
+            let address = published_through(&api, SERVICE)?;
+            for client in clients_inside(stage, Reach::Internal) {
+                let outcome = from_namespace(&client.namespace, &address, 80)?;
+                ensure!(
+                    !matches!(outcome, Outcome::Answered { status: 200, .. }),
+                    "{}: {outcome}",
+                    client.who
+                );
+            }
+            shown::examined(stage, gateway, shape, false)
+        });
     }
     stage.check(SCENARIO, &case("clean-up"), |stage| steps::release(stage, &[SERVICE]));
     started.into_iter().try_for_each(Daemon::stop)?;
