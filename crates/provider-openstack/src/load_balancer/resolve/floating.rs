@@ -268,7 +268,7 @@ mod tests {
         Network {
             id: id.to_owned(),
             name: format!("net-{id}"),
-            external: true,
+            external: Some(true),
             is_default,
             subnets: Vec::new(),
         }
