@@ -149,25 +149,25 @@ pub(super) const BREAKS: &[Break] = &[
     })
     .told(&["D901"]),
     Break::new("Envoy Gateway: the header is optional", is_envoy, |stage| {
-        renew(stage, json!({"targetRefs": [gateway_ref("eg")], "proxyProtocol": {"optional": true}}));
+        renew(stage, &json!({"targetRefs": [gateway_ref("eg")], "proxyProtocol": {"optional": true}}));
         all(stage, ENVOY, "optional");
     }),
     Break::new("Envoy Gateway: proxyProtocol without a word", is_envoy, |stage| {
-        renew(stage, json!({"targetRefs": [gateway_ref("eg")], "proxyProtocol": {}}));
+        renew(stage, &json!({"targetRefs": [gateway_ref("eg")], "proxyProtocol": {}}));
     }),
     Break::new("Envoy Gateway: by the old field targetRef", is_envoy, |stage| {
-        renew(stage, json!({"targetRef": gateway_ref("eg"), "enableProxyProtocol": true}));
+        renew(stage, &json!({"targetRef": gateway_ref("eg"), "enableProxyProtocol": true}));
     }),
     Break::new("Envoy Gateway: by the Gateway's labels", is_envoy, |stage| {
-        renew(stage, json!({"targetSelectors": [{"kind": "Gateway", "matchLabels": {"team": "eg"}}], "enableProxyProtocol": true}));
+        renew(stage, &json!({"targetSelectors": [{"kind": "Gateway", "matchLabels": {"team": "eg"}}], "enableProxyProtocol": true}));
     }),
     Break::new("Envoy Gateway: by labels of another Gateway", is_envoy, |stage| {
-        renew(stage, json!({"targetSelectors": [{"kind": "Gateway", "matchLabels": {"team": "other"}}], "enableProxyProtocol": true}));
+        renew(stage, &json!({"targetSelectors": [{"kind": "Gateway", "matchLabels": {"team": "other"}}], "enableProxyProtocol": true}));
         all(stage, ENVOY, "never");
     })
     .told(&["D901"]),
     Break::new("Envoy Gateway: for another Gateway", is_envoy, |stage| {
-        renew(stage, json!({"targetRefs": [gateway_ref("internal")], "enableProxyProtocol": true}));
+        renew(stage, &json!({"targetRefs": [gateway_ref("internal")], "enableProxyProtocol": true}));
         all(stage, ENVOY, "never");
     })
     .told(&["D901"]),
@@ -179,12 +179,12 @@ pub(super) const BREAKS: &[Break] = &[
     })
     .told(&["D901"]),
     Break::new("Envoy Gateway: for one listener", is_envoy, |stage| {
-        renew(stage, json!({"targetRefs": [section("https")], "enableProxyProtocol": true}));
+        renew(stage, &json!({"targetRefs": [section("https")], "enableProxyProtocol": true}));
         reads(stage, "web-1", &[(10080, "never")]);
     })
     .told(&["D901"]),
     Break::new("Envoy Gateway: for a listener that is not there", is_envoy, |stage| {
-        renew(stage, json!({"targetRefs": [section("web")], "enableProxyProtocol": true}));
+        renew(stage, &json!({"targetRefs": [section("web")], "enableProxyProtocol": true}));
         all(stage, ENVOY, "never");
     })
     .told(&["D901"]),
@@ -361,9 +361,9 @@ fn forget(stage: &Stage) {
 }
 
 /// Another policy in the place of the one that there is.
-fn renew(stage: &Stage, spec: Value) {
+fn renew(stage: &Stage, spec: &Value) {
     forget(stage);
-    traffic_policy(&stage.world, "default", "header", &spec);
+    traffic_policy(&stage.world, "default", "header", spec);
 }
 
 fn section(name: &str) -> Value {

@@ -113,7 +113,8 @@ pub(super) const BREAKS: &[Break] = &[
             set_flags(spec, &["--nodeport-addresses=127.0.0.1/32"]);
         });
     })
-    .told(&["D807"]),
+    .told(&["D807", "D704"])
+    .told_in(|kind| kind != Kind::Local),
     Break::new(
         "node ports of IPv4 only",
         |kind| kind == Kind::DualStack,
