@@ -13,7 +13,7 @@ pub(super) fn install(world: &World, kind: Kind) {
     match kind.program() {
         Program::CoreDns | Program::Traefik => {}
         Program::Nginx => {
-            config_map(world, "nginx", &json!({"use-proxy-protocol": kind.has_header().to_string()}))
+            config_map(world, "nginx", &json!({"use-proxy-protocol": kind.has_header().to_string()}));
         }
         Program::Haproxy => config_map(world, "haproxy", &json!({"proxy-protocol": TRUSTED})),
         Program::EnvoyGateway => {

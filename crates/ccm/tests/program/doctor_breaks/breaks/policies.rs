@@ -33,7 +33,7 @@ pub(super) const BREAKS: &[Break] = &[
     .told_in(Kind::has_header),
     Break::new("egress to DNS only", anywhere, |stage| egress(stage, "default", &json!([dns()]))).told(&["D401"]),
     Break::new("egress of another namespace to DNS only", anywhere, |stage| {
-        egress(stage, "shop", &json!([dns()]))
+        egress(stage, "shop", &json!([dns()]));
     }),
     Break::new("egress to DNS and port 443", anywhere, |stage| {
         egress(stage, "default", &json!([dns(), {"ports": [{"port": 443}]}]));

@@ -124,7 +124,7 @@ pub(super) const BREAKS: &[Break] = &[
     ),
     Break::new("mode nftables", in_cloud, |stage| configure(&stage.world, "mode: nftables\n")),
     Break::new("mode ipvs", in_cloud, |stage| {
-        configure(&stage.world, "mode: ipvs\nipvs:\n  strictARP: true\n")
+        configure(&stage.world, "mode: ipvs\nipvs:\n  strictARP: true\n");
     }),
 ];
 
