@@ -630,6 +630,21 @@ fn each_code_is_found_and_no_other_error() {
     }
 }
 
+/// Octavia reports ERROR of a listener whose load balancer is disabled, and of a pool whose members are drained.
+#[test]
+fn what_octavia_reports_of_disabled_parts_and_drained_members_is_told_by_its_cause() {
+    let disabled = with(|world| {
+        world.cloud().load_balancer.as_mut().unwrap().admin_state_up = false;
+        world.listener().operating_status = Some(OperatingStatus::Error);
+    });
+    assert_eq!(disabled.codes(), [Code::D510]);
+    let drained = with(|world| {
+        world.pool().members.iter_mut().for_each(|one| one.member.weight = 0);
+        world.cloud().load_balancer.as_mut().unwrap().operating_status = OperatingStatus::Error;
+    });
+    assert_eq!(drained.codes(), [Code::D703]);
+}
+
 /// What cannot be looked at is unknown, and the packet does not arrive for sure.
 #[test]
 fn what_could_not_be_looked_at_is_never_green() {

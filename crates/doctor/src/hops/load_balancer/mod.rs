@@ -304,10 +304,10 @@ fn operating(cloud: &CloudFacts, parts: &[Part<'_>]) -> Answer {
         unknown(format!("{} is OFFLINE: Octavia has no status report about it", part.title()))
             .about(Scope { ports: Some(part.ports.iter().copied().collect()), to: None }, Stops::Through)
     });
-    let members = || cloud.pools().iter().flat_map(|pool| &pool.members);
-    let by_members = members().any(|member| member.operating_status == OperatingStatus::Error);
+    let by_members =
+        cloud.pools().iter().flat_map(|pool| &pool.members).any(|member| member.idle().is_some());
     let in_error = parts.iter().filter(|part| part.operating == Some(&OperatingStatus::Error));
-    let in_error = in_error.filter(|_| !by_members).map(|part| {
+    let in_error = in_error.filter(|_| !any_disabled && !by_members).map(|part| {
         let finding = Finding::new(Code::D513, format!("{} reports ERROR", part.title()));
         part.at_ports(finding.seen(part.title(), "operating_status", "ERROR")).into()
     });
