@@ -2,7 +2,7 @@
 
 use anyhow::{Context as _, Result};
 use reqwest::Method;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::Fault;
 use super::patient::{Ends, PLACES, SERVICE};
@@ -38,8 +38,9 @@ pub(super) const ALL: &[Fault] = &[
         mend: |stage, _| ask_for_header(stage, "v2"),
     },
     Fault {
+        // Ports without any group let nothing out either.
         name: "a security group closes the node ports",
-        codes: &["D702"],
+        codes: &["D405", "D702"],
         ends: Ends::End,
         provoke: |stage, _| guard(stage, false),
         mend: |stage, _| guard(stage, true),
@@ -105,7 +106,9 @@ fn lead_to_a_pool_of_tcp(stage: &Stage) -> Result<()> {
     let made = write(stage, Method::POST, "pools", &pool)?;
     let made = made["pool"]["id"].as_str().context("no id")?.to_owned();
     for member in &tree.members {
-        let body = json!({"member": {"address": member["address"], "protocol_port": member["protocol_port"], "subnet_id": member["subnet_id"]}});
+        let same = ["name", "address", "protocol_port", "subnet_id"]
+            .map(|key| (key.to_owned(), member[key].clone()));
+        let body = json!({"member": Map::from_iter(same)});
         write(stage, Method::POST, &format!("pools/{made}/members"), &body)?;
     }
     let listener = tree.listeners[0]["id"].as_str().context("no id")?;

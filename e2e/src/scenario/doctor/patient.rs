@@ -295,14 +295,17 @@ fn create(api: &Kubernetes) -> Result<ServiceSketch> {
     Ok(sketch)
 }
 
-/// A pod of the ingress controller on a node, with the status that a kubelet writes.
+/// A pod of the ingress controller on a node, with the status that a kubelet writes. It listens at both ports of the pods here, and
+/// reads the header at both or at neither.
 fn add_pod(api: &Kubernetes, place: NodePlace) -> Result<()> {
     let (name, address) = (format!("{SERVICE}-{}", place.name()), place.ingress_address());
     let pod = json!({
         "apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "labels": {"app": SERVICE}},
         "spec": {"nodeName": place.name(), "containers": [{
             "name": "controller", "image": "registry.example.org/ingress-nginx/controller:v1.15.1",
-            "args": ["/nginx-ingress-controller", "--configmap=$(POD_NAMESPACE)/examined"],
+            "args": [
+                "/nginx-ingress-controller", "--configmap=$(POD_NAMESPACE)/examined", "--http-port=80", "--https-port=81",
+            ],
         }]},
     });
     api.ensure("/api/v1/namespaces/default/pods", &pod)?;
