@@ -19,10 +19,7 @@ use crate::facts::{
 };
 use crate::finding::{Check, Fix, Gap, gap, skipped};
 use crate::hop::{Flow, Port};
-use crate::leftovers::dns;
-
-/// The label with which kube-proxy leaves a Service to another service proxy.
-pub(super) const SERVICE_PROXY_NAME: &str = "service.kubernetes.io/service-proxy-name";
+use crate::leftovers::{SERVICE_PROXY_NAME, dns};
 
 /// The facts, with what follows from them directly.
 pub(super) struct Look<'a> {

@@ -17,6 +17,9 @@ use crate::finding::{Check, Finding, Fix, ok, unknown};
 use k8s_openapi::api::core::v1::{Service, ServiceSpec};
 use serde_json::json;
 
+/// The label with which kube-proxy leaves a Service to another service proxy.
+pub(crate) const SERVICE_PROXY_NAME: &str = "service.kubernetes.io/service-proxy-name";
+
 /// Facts about leftovers, besides the facts of the cluster.
 #[derive(Clone, Debug)]
 pub struct LeftoverFacts {
@@ -51,12 +54,8 @@ pub fn judge(cluster: &ClusterFacts, facts: &LeftoverFacts) -> Vec<Check> {
 
 /// Lists the addresses in `externalIPs` that kube-proxy leads to the pods of a Service.
 pub(crate) fn external_ips_of(service: &Service) -> impl Iterator<Item = &String> {
-    let left_to_another = service
-        .metadata
-        .labels
-        .iter()
-        .flatten()
-        .any(|(key, _)| key == "service.kubernetes.io/service-proxy-name");
+    let left_to_another =
+        service.metadata.labels.as_ref().is_some_and(|labels| labels.contains_key(SERVICE_PROXY_NAME));
     let is_headless = |spec: &&ServiceSpec| spec.cluster_ip.as_deref() == Some("None");
     let spec = service.spec.as_ref().filter(|spec| !left_to_another && !is_headless(spec));
     spec.into_iter().flat_map(|spec| spec.external_ips.iter().flatten())

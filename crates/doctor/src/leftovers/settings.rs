@@ -2,14 +2,11 @@
 
 use k8s_openapi::api::core::v1::{Container, HostAlias};
 
-use super::{LeftoverFacts, external_ips_of};
+use super::{LeftoverFacts, SERVICE_PROXY_NAME, external_ips_of};
 use crate::code::Code;
 use crate::facts::{ClusterFacts, Workload};
 use crate::finding::{Check, Finding, Fix};
 use openstack_ccm_core::text::some_of;
-
-/// The label with which kube-proxy leaves a Service to another service proxy.
-const SERVICE_PROXY_NAME: &str = "service.kubernetes.io/service-proxy-name";
 
 /// Flags of cert-manager that work around a short circuit.
 const CERT_MANAGER: [&str; 3] = [

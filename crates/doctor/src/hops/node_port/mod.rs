@@ -16,11 +16,12 @@ use k8s_openapi::api::core::v1::{ContainerStatus, Pod};
 use k8s_openapi::api::discovery::v1::{Endpoint, EndpointSlice};
 use openstack_ccm_core::text::some_of;
 
-use super::look::{Look, SERVICE_PROXY_NAME, endpoints, is_of, listed};
+use super::look::{Look, endpoints, is_of, listed};
 use crate::code::Code;
 use crate::facts::{MemberFact, PoolFact};
 use crate::finding::{Check, Finding, Fix, ok, skipped, unknown};
 use crate::hop;
+use crate::leftovers::SERVICE_PROXY_NAME;
 use crate::question::{Answer, questions};
 use policies::{foreign, policies};
 use targets::{declared, targets};
