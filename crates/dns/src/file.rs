@@ -1,12 +1,14 @@
 //! `/etc/resolv.conf`, which may change while this program runs, and may be invalid in parts.
 
 use std::fs;
+use std::net::IpAddr;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
+use hickory_resolver::config::{NameServerConfig, ResolverConfig, ResolverOpts};
 use hickory_resolver::proto::rr::Name;
-use hickory_resolver::system_conf::parse_resolv_conf;
+use resolv_conf::Config;
 
 use crate::{ResolveError, Servers};
 
@@ -55,33 +57,35 @@ impl ConfigurationFile {
     }
 
     fn read(&self) -> Result<Servers, ResolveError> {
-        let no_server = |error: String| ResolveError::NoServer(error);
-        let text = fs::read(&self.path).map_err(|error| no_server(error.to_string()))?;
-        let usable = usable(&String::from_utf8_lossy(&text));
-        let (config, options) = parse_resolv_conf(usable).map_err(|error| no_server(error.to_string()))?;
+        let text = fs::read(&self.path).map_err(|error| ResolveError::NoServer(error.to_string()))?;
+        let (parsed, errors) = Config::parse_with_errors(&text);
+        for error in errors {
+            tracing::warn!(%error, "a line in /etc/resolv.conf is not understood and is ignored");
+        }
+        let (config, options) = resolver(&parsed);
         Servers::new(&config, options)
     }
 }
 
-/// Removes invalid search domains from the text. The C libraries ignore them too; the parser would refuse the whole file.
-fn usable(text: &str) -> String {
-    let line = |line: &str| {
-        let mut words = line.split_whitespace();
-        let Some(keyword @ ("search" | "domain")) = words.next() else { return line.to_owned() };
-        let is_name = |word: &&str| {
-            let is_name = Name::from_str_relaxed(word).is_ok();
-            if !is_name {
-                tracing::warn!(
-                    domain = word,
-                    "a search domain in /etc/resolv.conf is not a valid name and is ignored"
-                );
-            }
-            is_name
-        };
-        let domains: Vec<&str> = words.filter(is_name).collect();
-        if domains.is_empty() { String::new() } else { format!("{keyword} {}", domains.join(" ")) }
+/// What the resolver makes of the file. Search domains that are no names are ignored, as the C libraries do.
+fn resolver(parsed: &Config) -> (ResolverConfig, ResolverOpts) {
+    let name = |domain: &str| {
+        let name = Name::from_str_relaxed(domain).ok();
+        if name.is_none() {
+            tracing::warn!(domain, "a search domain in /etc/resolv.conf is not a valid name and is ignored");
+        }
+        name
     };
-    text.lines().map(line).collect::<Vec<_>>().join("\n")
+    let domain = parsed.get_system_domain().and_then(|domain| Name::from_str_relaxed(domain).ok());
+    let search = parsed.get_last_search_or_domain().filter_map(|domain| name(domain)).collect();
+    let server = |address| NameServerConfig::udp_and_tcp(IpAddr::from(address));
+    let servers = parsed.nameservers.iter().map(server).collect();
+    let mut options = ResolverOpts::default();
+    options.ndots = parsed.ndots as usize;
+    options.timeout = Duration::from_secs(parsed.timeout.into());
+    options.attempts = parsed.attempts as usize;
+    options.edns0 = parsed.edns0;
+    (ResolverConfig::from_parts(domain, search, servers), options)
 }
 
 #[cfg(test)]
@@ -91,13 +95,24 @@ mod tests {
     use super::*;
 
     #[rstest]
-    #[case::all("search cluster.local svc.cluster.local", "search cluster.local svc.cluster.local")]
-    #[case::empty_label("search a..b cluster.local", "search cluster.local")]
-    #[case::none_is_left("search a..b", "")]
-    #[case::domain("domain a..b", "")]
-    #[case::something_else("nameserver 192.0.2.1", "nameserver 192.0.2.1")]
-    fn domains_that_are_no_names_are_left_out(#[case] line: &str, #[case] expected: &str) {
-        assert_eq!(usable(line), expected);
+    #[case::all("search cluster.local svc.cluster.local", &["cluster.local", "svc.cluster.local"])]
+    #[case::empty_label("search a..b cluster.local", &["cluster.local"])]
+    #[case::none_is_left("search a..b", &[])]
+    #[case::domain("domain a..b", &[])]
+    #[case::something_else("nameserver 192.0.2.1", &[])]
+    fn domains_that_are_no_names_are_left_out(#[case] line: &str, #[case] expected: &[&str]) {
+        let (config, _options) = resolver(&Config::parse(line).unwrap());
+        let found: Vec<String> = config.search().iter().map(ToString::to_string).collect();
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn the_options_of_the_file_are_obeyed() {
+        let text = "nameserver 192.0.2.1\noptions ndots:5 timeout:2 attempts:3 edns0\n";
+        let (config, options) = resolver(&Config::parse(text).unwrap());
+        assert_eq!(config.name_servers()[0].ip, IpAddr::from([192, 0, 2, 1]));
+        assert_eq!((options.ndots, options.timeout, options.attempts), (5, Duration::from_secs(2), 3));
+        assert!(options.edns0);
     }
 
     fn count(file: &ConfigurationFile) -> Result<usize, String> {
