@@ -12,7 +12,7 @@ use super::rename::Rename;
 use super::types::{Plan, Then, Wait};
 use crate::load_balancer::names;
 use crate::load_balancer::objects::step::{Handle, ListenerStep, PoolStep, Step};
-use crate::load_balancer::objects::{ListenerKey, ObservedListener, Tags};
+use crate::load_balancer::objects::{ListenerKey, ObservedListener, ObservedPool, Tags};
 
 /// Reason of the notice that something failed inside Octavia and is sent again.
 const CHILD_FAILED: &str = "LoadBalancerChildFailed";
@@ -112,6 +112,15 @@ impl Draft {
         let steps = self.plan.steps.iter().enumerate();
         let places: Vec<usize> = steps.filter(|(_, step)| waits(step)).map(|(place, _)| place).collect();
         self.plan.after_repairs.extend(places);
+    }
+
+    /// The tags of a pool as the plan leaves them so far: Octavia replaces all tags of an object at once.
+    pub(super) fn tags_of<'a>(&'a self, pool: &'a ObservedPool) -> &'a Tags {
+        let written = |step: &'a Step| match step {
+            Step::Pool(PoolStep::Update { id, changes }) if *id == pool.id => changes.tags.as_ref(),
+            _ => None,
+        };
+        self.plan.steps.iter().rev().find_map(written).unwrap_or(&pool.tags)
     }
 
     /// Adds a step that only sets identity tags.

@@ -115,13 +115,15 @@ fn converge_members(draft: &mut Draft, observed: &ObservedPool, wanted: &Desired
 /// Notes a listener in its pool's tags before it is replaced by one of another protocol. `None` without tags in Octavia, or if
 /// noted.
 pub(super) fn note_former(
+    draft: &Draft,
     pool: &ObservedPool,
     listener: &ObservedListener,
     wanted: &ListenerSpec,
 ) -> Option<Step> {
     let tags = FormerListener::of(listener).to_tags();
-    let notes = !wanted.tags.is_empty() && !tags.is_subset(&pool.tags);
-    let changes = UpdatePool { tags: Some(&pool.tags | &tags), ..UpdatePool::default() };
+    let known = draft.tags_of(pool);
+    let notes = !wanted.tags.is_empty() && !tags.is_subset(known);
+    let changes = UpdatePool { tags: Some(known | &tags), ..UpdatePool::default() };
     notes.then(|| Step::Pool(PoolStep::Update { id: pool.id.clone(), changes }))
 }
 

@@ -135,7 +135,7 @@ pub(super) fn switch(draft: &mut Draft, load_balancer_id: &str, port: &Port<'_>,
     if let Some(existing) = port.existing {
         let before = draft.plan.steps.len();
         let left = port.present.filter(|pool| pool.ours);
-        let note = left.and_then(|left| pool::note_former(left, existing, wanted));
+        let note = left.and_then(|left| pool::note_former(draft, left, existing, wanted));
         note.into_iter().for_each(|step| draft.step(step));
         let deletion = draft.plan.steps.len();
         needed.push(deletion);

@@ -4,6 +4,7 @@ mod accidents;
 mod current;
 mod oracle;
 mod refusals;
+mod rest;
 pub(crate) mod states;
 
 use openstack_ccm_openstack_api::octavia::ProvisioningStatus;
