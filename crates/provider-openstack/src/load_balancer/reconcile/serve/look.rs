@@ -13,7 +13,7 @@ use crate::limits::MAX_CHANGE_WAIT;
 use crate::load_balancer::identity::outputs;
 use crate::load_balancer::known::Observation;
 use crate::load_balancer::known::looks::Look;
-use crate::load_balancer::objects::digest::{Agreement, Digest};
+use crate::load_balancer::objects::digest::Agreement;
 use crate::load_balancer::objects::{Observed, ObservedLoadBalancer, Ownership};
 use crate::load_balancer::plan::DRAINED;
 use crate::load_balancer::read::Observing;
@@ -97,9 +97,10 @@ impl Serving<'_> {
             return Ok(Err(Cached::Nothing));
         }
         let observation = Observation::known(observed, project_id);
-        let there = observation.seen().load_balancer.as_ref().filter(|there| self.may_go_on(there));
-        let Some(id) = there.map(|there| there.id.clone()) else { return Ok(Err(Cached::Nothing)) };
-        let wanted = match self.as_agreed(&observation, &id, agreement, report).await {
+        if !observation.seen().load_balancer.as_ref().is_some_and(|there| self.may_go_on(there)) {
+            return Ok(Err(Cached::Nothing));
+        }
+        let wanted = match self.as_agreed(&observation, &agreement, report).await {
             Ok(Some(wanted)) => wanted,
             Ok(None) => return Ok(Err(Cached::Nothing)),
             Err(failure) => {
@@ -126,14 +127,13 @@ impl Serving<'_> {
     async fn as_agreed(
         &self,
         observation: &Observation,
-        id: &str,
-        agreement: Agreement,
+        agreement: &Agreement,
         report: &mut Report,
     ) -> Result<Option<Wanted>, Failure> {
         let wanted = self.want(observation, &[], report).await?;
-        let of_tree = |updated_at: &str| Digest::of_tree(id, updated_at, &wanted.desired);
         let is_unchanged = wanted.faults.failure().is_none()
-            && self.observing().is_unchanged(observation, agreement.digest, of_tree).await?;
+            && agreement.wants(&wanted.desired)
+            && self.observing().is_unchanged(observation, agreement).await?;
         Ok(is_unchanged.then_some(wanted))
     }
 
@@ -207,7 +207,7 @@ impl Serving<'_> {
         if !observation.belongs_as_shown(&shown) {
             return Ok(None);
         }
-        observation.lock_ended(self.claim.previous_name_on(&shown));
+        observation.lock_ended(self.claim.previous_name_on(&shown), shown.updated_at);
         Ok(Some(observation))
     }
 
@@ -223,7 +223,7 @@ impl Serving<'_> {
             return Ok(None);
         }
         let mut observation = Observation::known(observed, project_id);
-        match self.observing().look_at_members(&mut observation).await {
+        match self.observing().look_at_members(&mut observation, agreement.as_ref()).await {
             Ok(agrees) => Ok(agrees.then_some(observation)),
             Err(failure) => {
                 self.keep_after_overload(&failure, converged(observation, address, agreement, warnings));

@@ -36,7 +36,11 @@
 //!    ports, and, if nothing is held or refused, load balancers that the Service used before are given up, each by a plan of its own
 //!    (`previous`).
 //! 8. **Drift.** When a full read showed an empty plan, a digest of the load balancer's `updated_at` and of what is wanted is kept, for a day
-//!    at most. At each drift check lists show whether it still holds; if not, everything is read.
+//!    at most. After a node change, in which nothing but members was written and which a check confirmed, the digest has the `updated_at`
+//!    that showed the end of its last step: what another client changes between that step's beginning and the poller's answer shows within
+//!    the day. At a drift check what is wanted is determined anew, and one list of load balancers and one of floating IPs, which serve all
+//!    Services for a fifth of the interval, show whether the digest still holds. Whom a list lacks, and guests, are asked for alone. If the
+//!    digest does not hold, or there is none, everything is read.
 //! 9. **Memory.** One record for each Service ([`crate::load_balancer::state::record`]). Shared by all Services: the mutexes, what the poller
 //!    watches, the creations in progress, the identity tags still to be written, the replacements in progress, the lists, what was looked up,
 //!    and which load balancers are missing. Losing it costs reads, time and repeated attempts; an exchange or removal of a floating IP that
