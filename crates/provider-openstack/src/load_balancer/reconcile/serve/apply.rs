@@ -9,7 +9,7 @@ use openstack_ccm_core::provider::{Outcome, Ready, Waiting};
 use tokio::time::Instant;
 
 use super::Serving;
-use super::look::Kept;
+use super::keep::Kept;
 use super::wanted::{Planned, Wanted};
 use crate::load_balancer::annotations::{CONVERGED_DIGEST, LOAD_BALANCER_ADDRESS};
 use crate::load_balancer::desired::{Sources, removed_members};

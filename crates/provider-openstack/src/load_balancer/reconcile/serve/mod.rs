@@ -91,7 +91,10 @@
 //!
 //! | module | does |
 //! | --- | --- |
+//! | `drift` | the drift check |
 //! | `look` | reads what exists: the cached plan in progress, a check, or everything |
+//! | `keep` | keeps what is known for the next reconciliation |
+//! | `sending` | what is decided before steps are sent, and what becomes of refused ones |
 //! | `wanted` | what the Service wants of what is there, and the plan |
 //! | `facts` | looks up what the tree needs to know |
 //! | `apply` | carries the plan out, and says how the Service is served then |
@@ -107,21 +110,22 @@ mod address_change;
 mod admission;
 mod apply;
 mod by_address;
+mod drift;
 mod facts;
+mod keep;
 mod look;
 mod not_created;
 mod previous;
 mod recovery;
 mod security_group;
+mod sending;
 mod wanted;
 
 use std::net::IpAddr;
 use std::ops::ControlFlow;
 use std::sync::MutexGuard;
-use std::time::Duration;
 
 use openstack_ccm_core::failure::{Failure, FailureClass};
-use openstack_ccm_core::notice::Notice;
 use openstack_ccm_core::provider::{Outcome, Ready};
 use openstack_ccm_core::service::{Intent, Service};
 use tokio::time::Instant;
@@ -129,22 +133,13 @@ use tracing::debug;
 
 use super::Reconciler;
 use crate::load_balancer::identity::ownership::Claim;
-use crate::load_balancer::known::Observation;
 use crate::load_balancer::known::looks::Look;
 use crate::load_balancer::names::Names;
-use crate::load_balancer::objects::digest::Digest;
-use crate::load_balancer::objects::step::Refused;
-use crate::load_balancer::objects::{Features, Ownership};
-use crate::load_balancer::plan::{self, Plan, Then};
+use crate::load_balancer::objects::Features;
 use crate::load_balancer::report::Report;
 use crate::load_balancer::settings::{Faults, Reading, Settings};
-use crate::load_balancer::state::identity_tags::Permission;
 use crate::load_balancer::state::locks::{LoadBalancerLock, LoadBalancerLocks};
 use crate::load_balancer::state::record::{Beginning, Cached, Record};
-use wanted::Planned;
-
-/// Changes that Octavia has accepted are needed again.
-const CHANGE_REPEATED: &str = "LoadBalancerChangeRepeated";
 
 /// A reconciliation under way: what does not change while it goes on.
 struct Serving<'a> {
@@ -262,7 +257,7 @@ impl Serving<'_> {
                     continue;
                 }
                 Err(failure) => {
-                    self.keep_after_overload(&failure, look::under_way(observation));
+                    self.keep_after_overload(&failure, keep::under_way(observation));
                     return Err(failure);
                 }
             };
@@ -296,83 +291,6 @@ impl Serving<'_> {
                 },
             };
         }
-    }
-
-    /// Why the load balancer that an annotation names cannot take the Service, which has nothing on it yet.
-    fn blocked_move(&self, observation: &Observation, plan: &Plan) -> Option<Failure> {
-        let Then::Blocked(failure) = &plan.then else { return None };
-        let named = self.settings.load_balancer_id.as_deref();
-        let there =
-            observation.seen().load_balancer.as_ref().filter(|there| named == Some(there.id.as_str()))?;
-        let is_new = observation.faults().is_empty()
-            && there.ownership == Ownership::Guest
-            && there.children.as_ref().is_some_and(|below| !plan::any_own(below));
-        (is_new && failure.class == FailureClass::UserInput).then(|| failure.clone())
-    }
-
-    /// The look that the steps need which are sent now. None where all of them rest: nothing is sent then.
-    fn look_before(&self, observation: &Observation, plan: &Plan) -> Option<Look> {
-        let due = self.reconciler.due(self.service, plan);
-        let rests = due.steps.is_empty() && !plan.steps.is_empty();
-        observation.look_before(&due).filter(|_| !rests)
-    }
-
-    /// Treats an algorithm that Octavia has refused as if it were set, and a load balancer that was never built as a failed creation.
-    fn note_what_failed(&self, observation: &mut Observation) {
-        observation.mask_rejected_algorithms(&self.record().attempts.refused_algorithms);
-        self.note_failed_creation(observation.seen());
-    }
-
-    /// Notes a refusal, so that the next plan goes on without the step. Where not everything was read, that may be the reason of the
-    /// refusal: returns whether it counts.
-    fn note_refusal(&self, refused: Refused, seen: &Observation) -> bool {
-        let certain = seen.is_whole() || !needs_full_read(&refused.failure);
-        self.record().attempts.refused(refused, seen.seen(), certain, Instant::now())
-    }
-
-    /// Holds back tags that only say who owns the objects: until nothing else is to be done, and it is the Service's turn.
-    /// Returns after which time to ask again.
-    fn defer_identity_tags(&self, planned: Planned) -> (Planned, Option<Duration>) {
-        let (queue, key, plan) = (&self.reconciler.identity_tags, &self.service.key, &planned.plan);
-        if plan.identity_tags.is_empty() {
-            // What Octavia is at work on may be the tags.
-            if plan.then == Then::Done {
-                queue.ends(key);
-            }
-            return (planned, None);
-        }
-        let tags_in = match queue.ask(key) {
-            Permission::Now if plan.only_identity_tags() => return (planned, None),
-            Permission::Now | Permission::Never => None,
-            Permission::In(time) => Some(time),
-        };
-        (Planned { plan: planned.plan.without_identity_tags(), ..planned }, tags_in)
-    }
-
-    /// Changes that were accepted before, and are needed again although nothing failed or changed, have no effect: they are sent again
-    /// only after a pause, which grows.
-    ///
-    /// # Errors
-    /// They have to wait.
-    fn pause_before_repeating(&self, plan: &Plan, report: &mut Report) -> Result<(), Failure> {
-        if plan.steps.is_empty() && plan.then == Then::Done {
-            self.record().reset_repeat_guard();
-        }
-        if plan.steps.is_empty() || plan.then != Then::Done || plan.heals {
-            return Ok(());
-        }
-        let repeats = self.record().repeats(Digest::of_steps(&plan.steps));
-        let Some(pause) = repeats else { return Ok(()) };
-        let step = plan.steps.first().map(ToString::to_string).unwrap_or_default();
-        let step = step.lines().next().unwrap_or_default();
-        let message = format!(
-            "changes that Octavia accepted are needed again ({step}): either this cloud does not apply them, or another client \
-             reverts them; the changes are sent again after a pause"
-        );
-        report.notice(Notice::warning(CHANGE_REPEATED, message.clone()));
-        let mut failure = Failure::new(FailureClass::Unavailable, message);
-        failure.rests = Some(pause);
-        Err(failure)
     }
 }
 
