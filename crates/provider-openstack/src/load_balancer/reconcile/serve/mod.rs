@@ -124,6 +124,7 @@ mod wanted;
 use std::net::IpAddr;
 use std::ops::ControlFlow;
 use std::sync::MutexGuard;
+use std::time::Duration;
 
 use openstack_ccm_core::failure::{Failure, FailureClass};
 use openstack_ccm_core::provider::{Outcome, Ready};
@@ -133,13 +134,17 @@ use tracing::debug;
 
 use super::Reconciler;
 use crate::load_balancer::identity::ownership::Claim;
+use crate::load_balancer::known::Observation;
 use crate::load_balancer::known::looks::Look;
 use crate::load_balancer::names::Names;
 use crate::load_balancer::objects::Features;
+use crate::load_balancer::objects::step::{Next, Refused};
 use crate::load_balancer::report::Report;
 use crate::load_balancer::settings::{Faults, Reading, Settings};
 use crate::load_balancer::state::locks::{LoadBalancerLock, LoadBalancerLocks};
 use crate::load_balancer::state::record::{Beginning, Cached, Record};
+use keep::Kept;
+use wanted::Planned;
 
 /// A reconciliation under way: what does not change while it goes on.
 struct Serving<'a> {
@@ -152,6 +157,14 @@ struct Serving<'a> {
     features: Features,
     claim: Claim<'a>,
     beginning: &'a Beginning,
+}
+
+/// What a round ends with, to be carried out.
+struct Round {
+    observation: Observation,
+    planned: Planned,
+    /// After which time identity tags may be written that wait for their turn.
+    tags_in: Option<Duration>,
 }
 
 impl Reconciler {
@@ -224,7 +237,8 @@ impl Serving<'_> {
         Serving { reconciler, intent, service, settings, faults, features, claim, beginning }
     }
 
-    /// Looks, plans, and takes one step, while no other reconciliation works on the load balancer.
+    /// Works on the load balancer while no other reconciliation does: rounds, each of which is carried out, until one of them ends with a
+    /// step that has to be waited for, or with nothing left to do.
     async fn converge(
         &self,
         known: Cached,
@@ -242,9 +256,34 @@ impl Serving<'_> {
         };
         let mut observation = self.first_look(known, lock, report).await?;
         loop {
+            let round = match self.round(observation, lock, report).await? {
+                ControlFlow::Continue(round) => round,
+                ControlFlow::Break(waits) => return Ok(waits),
+            };
+            let is_whole = round.observation.is_whole();
+            observation = match Box::pin(self.carry_out(round, report)).await {
+                ControlFlow::Break(Err(failure)) if !is_whole && needs_full_read(&failure) => {
+                    Box::pin(self.read(lock, report)).await?
+                }
+                ControlFlow::Break(outcome) => return outcome,
+                ControlFlow::Continue((refused, seen)) => match self.note_refusal(refused, &seen) {
+                    true => *seen,
+                    false => Box::pin(self.look(Look::Whole, *seen, lock, report)).await?,
+                },
+            };
+        }
+    }
+
+    /// A round: determines what is wanted of what is there, and plans, and reads again until that is enough to send the first steps. Breaks
+    /// with what has to be waited for first.
+    async fn round(
+        &self,
+        mut observation: Observation,
+        lock: &mut LoadBalancerLock<'_>,
+        report: &mut Report,
+    ) -> Result<ControlFlow<Outcome, Round>, Failure> {
+        loop {
             let is_whole = observation.is_whole();
-            // What was not looked at may be the reason of a failure.
-            let needs_look = |failure: &Failure| !is_whole && needs_full_read(failure);
             self.note_what_failed(&mut observation);
             let (planned, tags_in) = match self.plan(&observation, report).await {
                 Ok(Some(planned)) => self.defer_identity_tags(planned),
@@ -252,7 +291,8 @@ impl Serving<'_> {
                     observation = Box::pin(self.look(Look::Whole, observation, lock, report)).await?;
                     continue;
                 }
-                Err(failure) if needs_look(&failure) => {
+                // What was not read may be the reason.
+                Err(failure) if !is_whole && needs_full_read(&failure) => {
                     observation = Box::pin(self.read(lock, report)).await?;
                     continue;
                 }
@@ -272,25 +312,69 @@ impl Serving<'_> {
                 continue;
             }
             if let Some(waits) = self.wait_for_admission_of(plan) {
-                return Ok(waits);
+                return Ok(ControlFlow::Break(waits));
             }
             if is_whole {
                 self.pause_before_repeating(plan, report)?;
             }
-            if !self.begin_replacement(plan, observation.seen()) {
-                continue;
+            if self.begin_replacement(plan, observation.seen()) {
+                return Ok(ControlFlow::Continue(Round { observation, planned, tags_in }));
             }
-            observation = match Box::pin(self.apply(observation, &planned, tags_in, report)).await {
-                ControlFlow::Break(Err(failure)) if needs_look(&failure) => {
-                    Box::pin(self.read(lock, report)).await?
-                }
-                ControlFlow::Break(outcome) => return outcome,
-                ControlFlow::Continue((refused, seen)) => match self.note_refusal(refused, &seen) {
-                    true => *seen,
-                    false => Box::pin(self.look(Look::Whole, *seen, lock, report)).await?,
-                },
-            };
         }
+    }
+
+    /// Carries out what a round has planned: opens node ports, sends the steps up to the first that takes Octavia's lock, closes node ports that
+    /// are no longer needed, and keeps what is known. Continues with that where the cloud refused a step and a plan without it is possible.
+    ///
+    /// The outcome is an error as in [`Next::Retry`], with all faults of the Service's settings.
+    async fn carry_out(
+        &self,
+        round: Round,
+        report: &mut Report,
+    ) -> ControlFlow<Result<Outcome, Failure>, (Refused, Box<Observation>)> {
+        let Round { observation, planned, tags_in } = round;
+        let Planned { plan, wanted, .. } = &planned;
+        let (queue, key) = (&self.reconciler.identity_tags, &self.service.key);
+        let agreement = observation.agreement(&wanted.desired).filter(|_| plan.is_converged());
+        let serving = self.with(&wanted.settings);
+        serving.open_node_ports(plan, &wanted.facts, report).await;
+        let tags = plan.only_identity_tags();
+        if tags {
+            queue.begins(key);
+        }
+        let (mut applied, known) = serving.send(observation, &planned, report).await;
+        let (next, known) = match (std::mem::take(&mut applied.next), known) {
+            (Next::Without(refused), Some(known)) => {
+                if tags {
+                    queue.ends(key);
+                }
+                return ControlFlow::Continue((refused, Box::new(known)));
+            }
+            other => other,
+        };
+        let mut outcome = serving.outcome(next, &applied, &planned, report).await;
+        if tags && outcome.is_err() {
+            queue.ends(key);
+        }
+        if let (Ok(Outcome::Ready(ready)), Some(known)) = (&outcome, &known) {
+            serving.report_address(ready, known, report).await;
+        }
+        let known = known.filter(|_| outcome.is_ok() || plan.refused.is_empty());
+        outcome = outcome.map_err(|failure| wanted.faults.add_to(failure));
+        if let Ok(Outcome::Ready(ready)) = &mut outcome {
+            serving.converge_group(&wanted.facts, ready, report).await;
+            let failed = ready.unfinished.take().map(|failure| wanted.faults.add_to(failure));
+            ready.unfinished = failed.or_else(|| wanted.faults.failure());
+            ready.requeue_after = tags_in;
+        }
+        let is_whole = match &outcome {
+            Ok(Outcome::Ready(ready)) => tags_in.is_none() && ready.unfinished.is_none(),
+            _ => true,
+        };
+        let (locked, address) = (applied.is_accepted(), applied.address.or(plan.address));
+        let kept = Kept { known, locked, address, warnings: plan.warnings() };
+        self.keep(&outcome, kept, agreement.filter(|_| is_whole));
+        ControlFlow::Break(outcome)
     }
 }
 
