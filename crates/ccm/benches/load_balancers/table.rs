@@ -51,8 +51,8 @@ pub(crate) fn tables(rows: &[(&Scenario, Row)]) -> String {
 /// What was measured of a scenario, in the order in which it happened.
 fn titled<'a>(scenario: &Scenario, row: &'a Row) -> impl Iterator<Item = (String, &'a Simulated)> {
     let first = row.simulated.as_ref().map(|simulated| (scenario.title.to_owned(), simulated));
-    let title = format!("{}, verified afterwards", scenario.title);
-    first.into_iter().chain(row.verified.as_ref().map(|verified| (title, verified)))
+    let later = row.later.as_ref().map(|(words, later)| (format!("{}, {words}", scenario.title), later));
+    first.into_iter().chain(later)
 }
 
 fn times(rows: &[(String, &Simulated)]) -> String {
@@ -227,6 +227,10 @@ fn targets(rows: &[(&Scenario, Row)]) -> String {
                 line("an idle hour: no write", writes.to_string(), writes == 0);
             }
             _ => {}
+        }
+        if let Some((words, later)) = row.later.as_ref().filter(|_| scenario.name == "idle") {
+            let calls = later.openstack_calls();
+            line(&format!("{words}: at most 100 calls"), calls.to_string(), calls <= 100);
         }
         for (what, usage) in row.program.iter().filter(|_| scenario.name == "restart") {
             line(&format!("{what}: at most 40 MiB"), mebibytes(usage.peak), usage.peak <= MOST_MEMORY);

@@ -35,9 +35,12 @@ use openstack_ccm_core::lock::lock;
 pub struct Moment(u64);
 
 impl Moment {
+    /// The moment before all events.
+    pub const FIRST: Self = Self(0);
+
     /// Returns a moment after all past events and before all future ones.
     pub fn now() -> Self {
-        static NEXT: AtomicU64 = AtomicU64::new(0);
+        static NEXT: AtomicU64 = AtomicU64::new(1);
         Self(NEXT.fetch_add(1, Ordering::SeqCst))
     }
 }
@@ -63,6 +66,8 @@ pub struct CachedAnswer<T> {
     pub value: T,
     /// When its request was sent.
     pub begun: Moment,
+    /// When it came.
+    came: Instant,
     /// When it expires; absent where it lasts as long as the process.
     until: Option<Instant>,
 }
@@ -71,6 +76,11 @@ impl<T> CachedAnswer<T> {
     /// Returns whether its lifetime has not ended.
     pub fn is_alive(&self) -> bool {
         self.until.is_none_or(|until| until > Instant::now())
+    }
+
+    /// Returns how long ago it came.
+    pub fn age(&self) -> Duration {
+        self.came.elapsed()
     }
 }
 
@@ -261,6 +271,7 @@ impl<K: Hash + Eq, T: Clone, E> State<K, T, E> {
             return;
         }
         self.answers.retain(|_, answer| answer.is_alive());
-        self.answers.insert(key, CachedAnswer { value, begun, until: Instant::now().checked_add(lifetime) });
+        let came = Instant::now();
+        self.answers.insert(key, CachedAnswer { value, begun, came, until: came.checked_add(lifetime) });
     }
 }

@@ -102,8 +102,8 @@ impl OpenStackLoadBalancers {
         let lists = Lists::new(openstack.clone());
         let poller = Poller::new(lists.clone(), watchlist.clone(), observer);
         let load_balancers = Self {
-            openstack: openstack.clone(),
-            orphan_candidates: OrphanCandidates::new(openstack, cluster.clone()),
+            openstack,
+            orphan_candidates: OrphanCandidates::new(lists.clone(), cluster.clone()),
             reconciler: Reconciler::new(lists, config, cluster, watchlist, creations, locks, wake),
         };
         (load_balancers, poller)

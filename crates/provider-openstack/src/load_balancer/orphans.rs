@@ -10,28 +10,37 @@ use openstack_ccm_openstack_api::octavia::{LoadBalancer, LoadBalancerFilter, Pro
 
 use super::failure::Answered as _;
 use super::names::{self, GeneratedName, cluster_tag};
+use super::read::lists::Lists;
 
 /// Lists load balancers that may be orphans.
 pub(super) struct OrphanCandidates {
-    openstack: OpenStack,
+    lists: Lists,
     cluster: ClusterIdentity,
 }
 
 impl OrphanCandidates {
-    pub(super) fn new(openstack: OpenStack, cluster: ClusterIdentity) -> Self {
-        Self { openstack, cluster }
+    pub(super) fn new(lists: Lists, cluster: ClusterIdentity) -> Self {
+        Self { lists, cluster }
     }
 
     /// Lists the candidates. Cluster names are not unique, so only tags count: without tags in Octavia the list is empty.
     pub(super) async fn list(&self) -> Result<Vec<OrphanCandidate>, Failure> {
-        let octavia = &self.openstack.octavia;
+        let OpenStack { octavia, project_id, .. } = self.lists.openstack();
         let doing = "listing the load balancers";
         if !octavia.api_versions().await.while_doing(doing)?.tags() {
             return Ok(Vec::new());
         }
+        let tag = cluster_tag(&self.cluster);
+        // One list serves this and the checks for drift. It is begun now: a Service that went since would look like one that is missing.
+        if let Some(project_id) = project_id
+            && let Some(listed) = self.lists.all_load_balancers(project_id).await.while_doing(doing)?
+        {
+            let ours = listed.iter().filter(|one| one.tags.contains(&tag)).cloned();
+            return Ok(ours.filter_map(orphan_candidate).collect());
+        }
         let filter = LoadBalancerFilter {
-            tags: vec![cluster_tag(&self.cluster)],
-            project_id: self.openstack.project_id.clone(),
+            tags: vec![tag],
+            project_id: project_id.clone(),
             ..LoadBalancerFilter::default()
         };
         let listed = octavia.list_load_balancers(&filter).await.while_doing(doing)?;

@@ -9,7 +9,7 @@ use tokio::time::Instant;
 
 use super::looks::{Done, Look, Looked};
 use crate::load_balancer::known::advance::advance;
-use crate::load_balancer::objects::digest::{Agreement, Digest};
+use crate::load_balancer::objects::digest::Agreement;
 use crate::load_balancer::objects::step::{Answer, Applied, Step};
 use crate::load_balancer::objects::{Children, Desired, Observed, ObservedLoadBalancer};
 use crate::load_balancer::plan::Plan;
@@ -20,9 +20,11 @@ pub(crate) struct Observation {
     observed: Observed,
     /// Project that owns the load balancer.
     project_id: Option<String>,
-    /// `updated_at` of the load balancer, from an answer that precedes the reading of its children. `None` after any accepted step,
-    /// and where the second that it names was not over then.
+    /// `updated_at` of the load balancer, from an answer that precedes the reading of its children, or from the one that shows the end of the
+    /// last accepted step. `None` until that end, and where the second that it names was not over when the children were read.
     updated_at: Option<String>,
+    /// When everything was read, if that is known and nothing but members was changed since.
+    agreed: Option<Instant>,
     looked: Looked,
     /// Errors in the Service's settings that appeared while reading.
     faults: Vec<Fault>,
@@ -41,6 +43,7 @@ impl Observation {
             observed,
             project_id,
             updated_at,
+            agreed: None,
             looked: Looked::at_everything(),
             faults: Vec::new(),
             unread: None,
@@ -53,6 +56,7 @@ impl Observation {
             observed,
             project_id,
             updated_at: None,
+            agreed: None,
             looked: Looked::default(),
             faults: Vec::new(),
             unread: None,
@@ -153,8 +157,17 @@ impl Observation {
             && self.load_balancer().is_some_and(|there| there.belongs_as_shown(shown))
     }
 
-    /// Notes that Octavia finished the work of our step. After a renaming there is no previous name any more.
-    pub(crate) fn lock_ended(&mut self, previous_name: Option<String>) {
+    /// Notes an answer that shows the load balancer as it was when everything was read and agreed, if it does.
+    pub(in crate::load_balancer) fn is_as_agreed(&mut self, agreement: &Agreement, shown: LoadBalancer) {
+        if agreement.is_unchanged(&shown.id, shown.updated_at.as_deref()) {
+            self.agreed = Some(agreement.looked);
+            self.updated_at = shown.updated_at;
+        }
+    }
+
+    /// Notes that Octavia finished the work of our step, with this `updated_at`. After a renaming there is no previous name any more.
+    pub(crate) fn lock_ended(&mut self, previous_name: Option<String>, updated_at: Option<String>) {
+        self.updated_at = updated_at;
         if let Some(there) = &mut self.observed.load_balancer {
             there.previous_name = previous_name;
         }
@@ -162,10 +175,12 @@ impl Observation {
 
     /// Applies accepted steps. Returns whether the result is known.
     pub(crate) fn accepted(&mut self, steps: &[Step], applied: &Applied) -> bool {
-        self.updated_at = self.updated_at.take().filter(|_| applied.accepted.is_empty());
         for (step, answer) in
             applied.accepted.iter().filter_map(|(place, answer)| Some((steps.get(*place)?, answer)))
         {
+            self.updated_at = None;
+            // The status tree confirms members, and nothing else that a step changes.
+            self.agreed = self.agreed.filter(|_| matches!(step, Step::Member(_)));
             if advance(&mut self.observed, step, answer).is_none() {
                 return false;
             }
@@ -190,11 +205,12 @@ impl Observation {
         self
     }
 
-    /// Returns the digest of everything, if everything was read and no step followed.
+    /// Returns the digest of everything, if everything was read and no step followed, or if nothing but members was changed since the
+    /// last digest.
     pub(crate) fn agreement(&self, desired: &Desired) -> Option<Agreement> {
-        let there = self.load_balancer().filter(|_| self.looked.whole && self.unread.is_none())?;
-        let digest = Digest::of_tree(&there.id, self.updated_at.as_deref()?, desired);
-        Some(Agreement { digest, looked: Instant::now() })
+        let there = self.load_balancer().filter(|_| self.unread.is_none())?;
+        let looked = if self.looked.whole { Instant::now() } else { self.agreed? };
+        Some(Agreement::new(desired, &there.id, self.updated_at.as_deref()?, looked))
     }
 
     /// Returns what is kept of a converged load balancer: all but the members, of which there may be thousands.

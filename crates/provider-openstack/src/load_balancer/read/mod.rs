@@ -33,6 +33,7 @@ mod statuses;
 pub(crate) mod whole;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use openstack_ccm_core::cloud::ClusterIdentity;
 use openstack_ccm_core::failure::Failure;
@@ -51,6 +52,9 @@ use crate::load_balancer::state::watchlist::Watchlist;
 pub(crate) use find::Found;
 use missing::MissingLoadBalancers;
 
+/// So many lists of each kind serve all checks for drift of one interval. A check comes late by as much, at random.
+const DRIFT_LISTS: u32 = 5;
+
 /// What all reconciliations share for reading.
 pub(crate) struct Observer {
     lists: Lists,
@@ -58,6 +62,8 @@ pub(crate) struct Observer {
     missing: MissingLoadBalancers,
     /// `recreate-missing`: a load balancer that cannot be found is gone.
     recreate_missing: bool,
+    /// How old a list may be that a check for drift uses.
+    drift_list_age: Duration,
 }
 
 impl Observer {
@@ -66,14 +72,21 @@ impl Observer {
         cluster: ClusterIdentity,
         watchlist: Watchlist,
         recreate_missing: bool,
+        drift_check_interval: Duration,
     ) -> Self {
         let missing = MissingLoadBalancers::new(lists.openstack().clone(), cluster);
-        Self { lists, watchlist, missing, recreate_missing }
+        let drift_list_age = drift_check_interval / DRIFT_LISTS;
+        Self { lists, watchlist, missing, recreate_missing, drift_list_age }
     }
 
     /// Returns a reader that accepts answers begun after `since`.
     pub(crate) fn reader(&self, since: Moment) -> Reader<'_> {
         Reader::new(&self.lists, since)
+    }
+
+    /// Returns a reader for a check for drift.
+    pub(crate) fn reader_for_drift(&self) -> Reader<'_> {
+        Reader::for_drift(&self.lists, self.drift_list_age)
     }
 
     /// Notes that the load balancer that a Service names was found: the credentials are right.

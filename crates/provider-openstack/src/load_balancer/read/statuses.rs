@@ -13,8 +13,9 @@ use crate::load_balancer::failure::present;
 use crate::load_balancer::known::Observation;
 use crate::load_balancer::known::check::{self, Members};
 use crate::load_balancer::objects::convert::{self, MemberList};
-use crate::load_balancer::objects::digest::Digest;
-use crate::load_balancer::objects::{MemberKey, ObservedFloatingIp, ObservedMember, ObservedPool};
+use crate::load_balancer::objects::digest::Agreement;
+use crate::load_balancer::objects::{MemberKey, ObservedFloatingIp, ObservedMember, ObservedPool, Ownership};
+use crate::load_balancer::read::lists::Reader;
 
 impl Observing<'_> {
     /// Returns whether everything exists as the steps so far made it, and nothing has failed. Otherwise, or where Octavia does not
@@ -51,7 +52,11 @@ impl Observing<'_> {
 
     /// Checks in the same way when only nodes changed since the plan was last empty: takes over the members that are shown. The
     /// status tree does not show the load balancer's owner, so that is read as well.
-    pub(crate) async fn look_at_members(&self, observation: &mut Observation) -> Result<bool, Failure> {
+    pub(crate) async fn look_at_members(
+        &self,
+        observation: &mut Observation,
+        agreement: Option<&Agreement>,
+    ) -> Result<bool, Failure> {
         let Some(there) = observation.seen().load_balancer.as_ref() else { return Ok(false) };
         let mut pools = there.children.iter().flat_map(|children| &children.pools);
         if pools.any(|pool| pool.ours && pool.used_by.is_empty()) {
@@ -59,30 +64,27 @@ impl Observing<'_> {
             return Ok(false);
         }
         let id = there.id.clone();
-        let (shown, agrees) =
-            tokio::join!(self.load_balancer(&id), self.statuses_agree(observation, Members::TakeOver));
-        let agrees = agrees? && shown?.is_some_and(|shown| observation.belongs_as_shown(&shown));
-        if agrees {
-            observation.looked_mut().at_statuses();
+        let (shown, agrees) = tokio::join!(
+            load_balancer(self.reader(), &id),
+            self.statuses_agree(observation, Members::TakeOver)
+        );
+        let (agrees, shown) = (agrees?, shown?);
+        let Some(shown) = shown.filter(|shown| agrees && observation.belongs_as_shown(shown)) else {
+            return Ok(false);
+        };
+        observation.looked_mut().at_statuses();
+        if let Some(agreement) = agreement {
+            observation.is_as_agreed(agreement, shown);
         }
-        Ok(agrees)
+        Ok(true)
     }
 
     /// Returns whether the load balancer has the known owner and is ACTIVE: another Service may have sent a step meanwhile.
     pub(crate) async fn belongs_as_known(&self, known: &Observation) -> Result<bool, Failure> {
         let Some(there) = known.seen().load_balancer.as_ref() else { return Ok(false) };
-        let shown = self.load_balancer(&there.id).await?;
+        let shown = load_balancer(self.reader(), &there.id).await?;
         let takes_step = |shown: &LoadBalancer| shown.provisioning_status == ProvisioningStatus::Active;
         Ok(shown.is_some_and(|shown| takes_step(&shown) && known.belongs_as_shown(&shown)))
-    }
-
-    /// Returns the load balancer as Octavia shows it; `None` where it is gone.
-    async fn load_balancer(&self, id: &str) -> Result<Option<LoadBalancer>, Failure> {
-        match self.reader().load_balancer(id).await {
-            Ok(shown) => Ok(Some(shown)),
-            Err(error) if error.is_not_found() => Ok(None),
-            Err(error) => Err(reading(&error)),
-        }
     }
 
     async fn statuses_agree(&self, observation: &mut Observation, members: Members) -> Result<bool, Failure> {
@@ -117,27 +119,32 @@ impl Observing<'_> {
         Ok(true)
     }
 
-    /// Returns whether the load balancer and its floating IPs are as they were when everything was read and agreed: `updated_at`
-    /// changes with every change of a load balancer or its children. `digest` makes the digest of an `updated_at`.
+    /// Returns whether the load balancer and its floating IPs are as they were when everything was read and agreed.
     pub(crate) async fn is_unchanged(
         &self,
         known: &Observation,
-        agreed: Digest,
-        digest: impl Fn(&str) -> Digest,
+        agreement: &Agreement,
     ) -> Result<bool, Failure> {
         let Some(there) = &known.seen().load_balancer else { return Ok(false) };
-        let Some(shown) = self.load_balancer(&there.id).await? else { return Ok(false) };
-        let same = shown.updated_at.as_deref().is_some_and(|updated_at| digest(updated_at) == agreed);
+        // Others decide about the load balancer of a guest.
+        let is_guest = there.ownership == Ownership::Guest;
+        let reader = if is_guest { self.reader() } else { self.observer.reader_for_drift() };
+        let Some(shown) = load_balancer(reader, &there.id).await? else { return Ok(false) };
+        let same = agreement.is_unchanged(&shown.id, shown.updated_at.as_deref());
         let usable = shown.provisioning_status == ProvisioningStatus::Active;
         if !same || !usable || self.claim.previous_name_on(&shown) != there.previous_name {
             return Ok(false);
         }
         // If they cannot be read, everything else is read too.
-        let floating_ips = self.floating_ips_of(known).await;
+        let floating_ips = self.floating_ips_of(known, reader).await;
         Ok(floating_ips.is_ok_and(|floating_ips| floating_ips == known.seen().floating_ips))
     }
 
-    async fn floating_ips_of(&self, known: &Observation) -> Result<Vec<ObservedFloatingIp>, Failure> {
+    async fn floating_ips_of(
+        &self,
+        known: &Observation,
+        reader: Reader<'_>,
+    ) -> Result<Vec<ObservedFloatingIp>, Failure> {
         let Some(there) = &known.seen().load_balancer else { return Ok(Vec::new()) };
         let vips: Vec<_> = there.vip_addresses().collect();
         let question = self.floating_ip_query(Some(there.ownership), &vips);
@@ -148,7 +155,16 @@ impl Observing<'_> {
             load_balancer_name: there.name.clone(),
             ownership: there.ownership,
         });
-        floating_ip::read(self.reader(), &claim, &question, vip.as_ref()).await
+        floating_ip::read(reader, &claim, &question, vip.as_ref()).await
+    }
+}
+
+/// Returns the load balancer as Octavia shows it; `None` where it is gone.
+async fn load_balancer(reader: Reader<'_>, id: &str) -> Result<Option<LoadBalancer>, Failure> {
+    match reader.load_balancer(id).await {
+        Ok(shown) => Ok(Some(shown)),
+        Err(error) if error.is_not_found() => Ok(None),
+        Err(error) => Err(reading(&error)),
     }
 }
 

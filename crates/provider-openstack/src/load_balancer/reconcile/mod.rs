@@ -95,6 +95,7 @@ impl Reconciler {
                 cluster.clone(),
                 watchlist.clone(),
                 section.recreate_missing,
+                section.drift_check_interval,
             ),
             records: Records::new(),
             locks,

@@ -1,6 +1,5 @@
-//! One record per Service: all that this process remembers of it between two reconciliations. A release drops its observation.
-//!
-//! Losing the records costs reads, time and repeated attempts ([`crate::load_balancer::reconcile`], 9).
+//! One record per Service: what this process remembers of it alone between two reconciliations. What Services share, and what is lost with
+//! all that, says the page of `reconcile::serve` (9). A Service that is gone has none.
 
 use std::collections::{BTreeSet, HashMap};
 use std::net::IpAddr;

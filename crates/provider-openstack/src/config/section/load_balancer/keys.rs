@@ -170,7 +170,7 @@ impl LoadBalancer {
             "drift-check-interval",
             Field::Duration(|section| &mut section.drift_check_interval),
             "30m",
-            "How often the load balancer of an unchanged Service is compared with the Service, to correct changes that somebody made in the cloud; up to a fifth is added at random. A repair is reported by the Event `LoadBalancerDriftRepaired` and the metric `openstack_ccm_drift_repairs_total`. At the same interval, load balancers whose Service is gone are looked for and reported by `openstack_ccm_load_balancers_without_service`. `0`: never, as in OCCM.",
+            "How often the load balancer of an unchanged Service is compared with the Service, to correct changes that somebody made in the cloud; up to a fifth is added at random, and the lists that are compared are up to a fifth old. A repair is reported by the Event `LoadBalancerDriftRepaired` and the metric `openstack_ccm_drift_repairs_total`. At the same interval, load balancers whose Service is gone are looked for and reported by `openstack_ccm_load_balancers_without_service`. `0`: never, as in OCCM.",
         ),
         added_key(
             "ip-mode",

@@ -8,6 +8,7 @@ mod shared;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use futures::future::BoxFuture;
 use openstack_ccm_core::lock::lock;
@@ -112,16 +113,30 @@ impl Lists {
 /// A request that goes on although nobody waits for its answer any more.
 type Request<T> = BoxFuture<'static, Result<T, ApiError>>;
 
-/// Reads through lists that were begun after `since`.
+/// Reads through lists that are new enough.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::load_balancer) struct Reader<'a> {
     lists: &'a Lists,
-    since: Moment,
+    needs: Needs,
+}
+
+/// How new a list has to be.
+#[derive(Clone, Copy, Debug)]
+enum Needs {
+    /// Begun after this moment. Who reads alone asks alone.
+    Since(Moment),
+    /// Not older than this. Even who reads alone asks for the list, which serves all that check for drift meanwhile.
+    Age(Duration),
 }
 
 impl<'a> Reader<'a> {
     pub(in crate::load_balancer) fn new(lists: &'a Lists, since: Moment) -> Self {
-        Self { lists, since }
+        Self { lists, needs: Needs::Since(since) }
+    }
+
+    /// Reads for a check for drift.
+    pub(in crate::load_balancer) fn for_drift(lists: &'a Lists, age: Duration) -> Self {
+        Self { lists, needs: Needs::Age(age) }
     }
 
     pub(in crate::load_balancer) fn openstack(&self) -> &'a OpenStack {
@@ -255,7 +270,13 @@ impl<'a> Reader<'a> {
         pick: impl Fn(&[T]) -> Option<A>,
     ) -> Listed<A> {
         let Some(project_id) = project_id else { return alone.await.map_err(Arc::new) };
-        let since = last_write.map_or(self.since, |wrote| self.since.max(wrote));
-        list.look(project_id, since, alone, all(project_id.to_owned()), pick).await
+        let request = all(project_id.to_owned());
+        match self.needs {
+            Needs::Since(since) => {
+                let since = last_write.map_or(since, |wrote| since.max(wrote));
+                list.look(project_id, since, alone, request, pick).await
+            }
+            Needs::Age(age) => list.look_for_drift(project_id, age, alone, request, pick).await,
+        }
     }
 }

@@ -67,6 +67,33 @@ impl<T: Send + Sync + 'static> SharedList<T> {
         }
     }
 
+    /// Returns what `pick` takes from a project's list that is not older than `age`, for checks for drift: the first one sends it, and it
+    /// serves all others of that time. What it lacks may be there even so, and who may not list may still ask for a single object.
+    pub(in crate::load_balancer) async fn look_for_drift<A>(
+        self: &Arc<Self>,
+        project_id: &str,
+        age: Duration,
+        alone: impl Future<Output = Result<A, ApiError>>,
+        list: impl Future<Output = Result<Vec<T>, ApiError>> + Send + 'static,
+        pick: impl Fn(&[T]) -> Option<A>,
+    ) -> Listed<A> {
+        let last = self.lists.last(project_id);
+        let listed = match last.as_ref().filter(|last| last.age() < age) {
+            Some(last) => Some(Arc::clone(&last.value)),
+            None => match self.list(project_id, last.map_or(Moment::FIRST, |last| last.begun), list).await {
+                Err(error) if is_refused(&error) => {
+                    self.rest();
+                    None
+                }
+                listed => listed?,
+            },
+        };
+        match listed.and_then(|listed| pick(&listed)) {
+            Some(found) => Ok(found),
+            None => alone.await.map_err(Arc::new),
+        }
+    }
+
     /// Returns the whole list; `None` where it is not available.
     ///
     /// # Errors
@@ -104,6 +131,11 @@ impl<T: Send + Sync + 'static> SharedList<T> {
         let failed = *lock(&self.failed);
         failed.is_some_and(|failed| failed.elapsed() < LIST_LIFETIME)
     }
+}
+
+/// Returns whether the cloud does not allow the request.
+fn is_refused(error: &ApiError) -> bool {
+    matches!(error.kind(), ErrorKind::Policy | ErrorKind::BadRequest)
 }
 
 /// Returns whether a single object may be available although the list is not.

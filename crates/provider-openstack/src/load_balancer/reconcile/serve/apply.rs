@@ -1,20 +1,17 @@
-//! Carries out the plan of a Service to serve, and reports the result.
+//! Sends the steps of a plan, and says how the Service is served then.
 
 use std::net::IpAddr;
-use std::ops::ControlFlow;
-use std::time::Duration;
 
 use openstack_ccm_core::failure::{Failure, FailureClass};
 use openstack_ccm_core::provider::{Outcome, Ready, Waiting};
 use tokio::time::Instant;
 
 use super::Serving;
-use super::look::Kept;
 use super::wanted::{Planned, Wanted};
 use crate::load_balancer::annotations::{CONVERGED_DIGEST, LOAD_BALANCER_ADDRESS};
 use crate::load_balancer::desired::{Sources, removed_members};
 use crate::load_balancer::known::Observation;
-use crate::load_balancer::objects::step::{Applied, LoadBalancerStep, Next, Refused, Step};
+use crate::load_balancer::objects::step::{Applied, LoadBalancerStep, Next, Step};
 use crate::load_balancer::objects::{Facts, ObservedLoadBalancer};
 use crate::load_balancer::plan::Plan;
 use crate::load_balancer::reconcile::addresses::addresses;
@@ -24,63 +21,7 @@ use crate::load_balancer::settings::address_as_wish;
 use crate::load_balancer::state::attempts::PreviousVips;
 
 impl Serving<'_> {
-    /// Opens node ports, applies the plan, closes node ports that are no longer needed, and keeps what is known. `tags_in` is the
-    /// time after which postponed identity tags may be written. Continues with what is known where the cloud refused a step and a plan
-    /// without it is possible.
-    ///
-    /// The outcome is an error as in [`Next::Retry`], with all faults of the Service's settings.
-    pub(super) async fn apply(
-        &self,
-        observation: Observation,
-        planned: &Planned,
-        tags_in: Option<Duration>,
-        report: &mut Report,
-    ) -> ControlFlow<Result<Outcome, Failure>, (Refused, Box<Observation>)> {
-        let Planned { plan, wanted, .. } = planned;
-        let (queue, key) = (&self.reconciler.identity_tags, &self.service.key);
-        let agreement = observation.agreement(&wanted.desired).filter(|_| plan.is_converged());
-        let serving = self.with(&wanted.settings);
-        serving.open_node_ports(plan, &wanted.facts, report).await;
-        let tags = plan.only_identity_tags();
-        if tags {
-            queue.begins(key);
-        }
-        let (mut applied, known) = serving.carry_out(observation, planned, report).await;
-        let (next, known) = match (std::mem::take(&mut applied.next), known) {
-            (Next::Without(refused), Some(known)) => {
-                if tags {
-                    queue.ends(key);
-                }
-                return ControlFlow::Continue((refused, Box::new(known)));
-            }
-            other => other,
-        };
-        let mut outcome = serving.outcome(next, &applied, planned, report).await;
-        if tags && outcome.is_err() {
-            queue.ends(key);
-        }
-        if let (Ok(Outcome::Ready(ready)), Some(known)) = (&outcome, &known) {
-            serving.report_address(ready, known, report).await;
-        }
-        let known = known.filter(|_| outcome.is_ok() || plan.refused.is_empty());
-        outcome = outcome.map_err(|failure| wanted.faults.add_to(failure));
-        if let Ok(Outcome::Ready(ready)) = &mut outcome {
-            serving.converge_group(&wanted.facts, ready, report).await;
-            let failed = ready.unfinished.take().map(|failure| wanted.faults.add_to(failure));
-            ready.unfinished = failed.or_else(|| wanted.faults.failure());
-            ready.requeue_after = tags_in;
-        }
-        let is_whole = match &outcome {
-            Ok(Outcome::Ready(ready)) => tags_in.is_none() && ready.unfinished.is_none(),
-            _ => true,
-        };
-        let (locked, address) = (applied.is_accepted(), applied.address.or(plan.address));
-        let kept = Kept { known, locked, address, warnings: plan.warnings() };
-        self.keep(&outcome, kept, agreement.filter(|_| is_whole));
-        ControlFlow::Break(outcome)
-    }
-
-    async fn carry_out(
+    pub(super) async fn send(
         &self,
         observation: Observation,
         planned: &Planned,
@@ -127,7 +68,7 @@ impl Serving<'_> {
         removed_members::reasons(sources, step, children)
     }
 
-    async fn outcome(
+    pub(super) async fn outcome(
         &self,
         next: Next,
         applied: &Applied,

@@ -1,42 +1,26 @@
-//! Finds out what exists, and keeps it for the next reconciliation.
-
-use std::net::IpAddr;
+//! Finds out what exists.
 
 use openstack_ccm_core::failure::Failure;
-use openstack_ccm_core::notice::Notice;
-use openstack_ccm_core::provider::{Outcome, Ready, Waiting, WaitsOn};
+use openstack_ccm_core::provider::{Outcome, Waiting, WaitsOn};
 use openstack_ccm_openstack_api::cache::Moment;
 
-use super::wanted::Wanted;
-use super::{Serving, is_held};
+use super::Serving;
+use super::keep::{converged, under_way};
 use crate::limits::MAX_CHANGE_WAIT;
 use crate::load_balancer::identity::outputs;
 use crate::load_balancer::known::Observation;
 use crate::load_balancer::known::looks::Look;
-use crate::load_balancer::objects::digest::{Agreement, Digest};
-use crate::load_balancer::objects::{Observed, ObservedLoadBalancer, Ownership};
+use crate::load_balancer::objects::{ObservedLoadBalancer, Ownership};
 use crate::load_balancer::plan::DRAINED;
 use crate::load_balancer::read::Observing;
 use crate::load_balancer::report::Report;
-use crate::load_balancer::settings::{Aspect, Exposure};
+use crate::load_balancer::settings::Aspect;
 use crate::load_balancer::state::locks::LoadBalancerLock;
 use crate::load_balancer::state::record::{Cached, Converged};
 use crate::load_balancer::state::watchlist::End;
 
-/// What a reconciliation keeps.
-pub(super) struct Kept {
-    /// The observation after the accepted steps, if still known.
-    pub(super) known: Option<Observation>,
-    /// Whether a step of ours holds the lock of the load balancer.
-    pub(super) locked: bool,
-    /// Address of the Service, if it converged.
-    pub(super) address: Option<IpAddr>,
-    /// Warnings of the plan.
-    pub(super) warnings: Vec<Notice>,
-}
-
 impl Serving<'_> {
-    fn observing(&self) -> Observing<'_> {
+    pub(super) fn observing(&self) -> Observing<'_> {
         Observing {
             observer: &self.reconciler.observer,
             service: self.service,
@@ -73,80 +57,10 @@ impl Serving<'_> {
 
     /// Writes the load balancer's id to the Service's annotations again: an earlier write may have failed. A wrong id of the user
     /// stays, so that the user can correct it.
-    fn name_again(&self, id: &str, ownership: Ownership, report: &mut Report) {
+    pub(super) fn name_again(&self, id: &str, ownership: Ownership, report: &mut Report) {
         if !self.settings.is_unreadable(Aspect::LoadBalancer) {
             report.load_balancer(self.service, id, ownership);
         }
-    }
-
-    /// Returns the result for an unchanged Service if a drift check is due, and lists show that nothing changed since everything
-    /// was read. Otherwise returns the known state.
-    pub(super) async fn unchanged(
-        &self,
-        known: Cached,
-        report: &mut Report,
-    ) -> Result<Result<Ready, Cached>, Failure> {
-        if !self.beginning.drift_due {
-            return Ok(Err(known));
-        }
-        let Cached::Converged(known) = known else { return Ok(Err(Cached::Nothing)) };
-        let Converged { observed, project_id, address, agreement: Some(agreement), warnings } = *known else {
-            return Ok(Err(Cached::Nothing));
-        };
-        if !self.reconciler.records.stands(&self.service.key, &agreement) {
-            return Ok(Err(Cached::Nothing));
-        }
-        let observation = Observation::known(observed, project_id);
-        let there = observation.seen().load_balancer.as_ref().filter(|there| self.may_go_on(there));
-        let Some(id) = there.map(|there| there.id.clone()) else { return Ok(Err(Cached::Nothing)) };
-        let wanted = match self.as_agreed(&observation, &id, agreement, report).await {
-            Ok(Some(wanted)) => wanted,
-            Ok(None) => return Ok(Err(Cached::Nothing)),
-            Err(failure) => {
-                let known = converged(observation, address, Some(agreement), warnings);
-                self.keep_after_overload(&failure, known);
-                return Err(failure);
-            }
-        };
-        let load_balancer = observation.seen().load_balancer.clone();
-        if let Some(there) = &load_balancer {
-            self.name_again(&there.id, there.ownership, report);
-        }
-        let serving = self.with(&wanted.settings);
-        let mut ready = serving.ready(false, address, load_balancer.as_ref(), &wanted.facts, report)?;
-        serving.converge_group(&wanted.facts, &mut ready, report).await;
-        report.notices(warnings.iter().cloned());
-        let kept = Kept { known: Some(observation), locked: false, address, warnings };
-        let outcome = Ok(Outcome::Ready(ready.clone()));
-        self.keep(&outcome, kept, Some(agreement).filter(|_| ready.unfinished.is_none()));
-        Ok(Ok(ready))
-    }
-
-    /// Returns what the Service wants, if lists show that nothing changed since it last converged.
-    async fn as_agreed(
-        &self,
-        observation: &Observation,
-        id: &str,
-        agreement: Agreement,
-        report: &mut Report,
-    ) -> Result<Option<Wanted>, Failure> {
-        let wanted = self.want(observation, &[], report).await?;
-        let of_tree = |updated_at: &str| Digest::of_tree(id, updated_at, &wanted.desired);
-        let is_unchanged = wanted.faults.failure().is_none()
-            && self.observing().is_unchanged(observation, agreement.digest, of_tree).await?;
-        Ok(is_unchanged.then_some(wanted))
-    }
-
-    /// Keeps the known state after a read that an overloaded cloud refused: the refusal proves nothing, and reading everything
-    /// instead would take several more calls.
-    pub(super) fn keep_after_overload(&self, failure: &Failure, known: Cached) {
-        if !failure.is_overload {
-            return;
-        }
-        if matches!(known, Cached::Converged(_)) {
-            self.beginning.postpone();
-        }
-        self.record().known = known;
     }
 
     /// Returns the observation to begin with: that of a plan under way whose last step succeeded; the known children with the
@@ -207,7 +121,7 @@ impl Serving<'_> {
         if !observation.belongs_as_shown(&shown) {
             return Ok(None);
         }
-        observation.lock_ended(self.claim.previous_name_on(&shown));
+        observation.lock_ended(self.claim.previous_name_on(&shown), shown.updated_at);
         Ok(Some(observation))
     }
 
@@ -223,7 +137,7 @@ impl Serving<'_> {
             return Ok(None);
         }
         let mut observation = Observation::known(observed, project_id);
-        match self.observing().look_at_members(&mut observation).await {
+        match self.observing().look_at_members(&mut observation, agreement.as_ref()).await {
             Ok(agrees) => Ok(agrees.then_some(observation)),
             Err(failure) => {
                 self.keep_after_overload(&failure, converged(observation, address, agreement, warnings));
@@ -232,7 +146,7 @@ impl Serving<'_> {
         }
     }
 
-    fn may_go_on(&self, there: &ObservedLoadBalancer) -> bool {
+    pub(super) fn may_go_on(&self, there: &ObservedLoadBalancer) -> bool {
         self.is_used(&there.id, there.ownership) && there.children.is_some()
     }
 
@@ -298,50 +212,4 @@ impl Serving<'_> {
         observation.expect(&self.beginning.joined);
         Ok(observation)
     }
-
-    /// Keeps the known state for the next reconciliation.
-    pub(super) fn keep(&self, outcome: &Result<Outcome, Failure>, kept: Kept, agreement: Option<Agreement>) {
-        let mut record = self.record();
-        let Kept { known, locked, address, warnings } = kept;
-        if matches!(outcome, Ok(Outcome::Ready(_))) && self.settings.exposure == Exposure::Internal {
-            record.was_external = false;
-        }
-        let there = known.as_ref().and_then(|known| known.seen().load_balancer.as_ref());
-        if let Some(there) = there {
-            record.load_balancer = Some((there.id.clone(), there.ownership));
-        }
-        record.known = match (outcome, known) {
-            (_, None) => Cached::Nothing,
-            (Ok(Outcome::Ready(ready)), Some(_)) if is_held(ready) => Cached::Nothing,
-            // The observation lacks floating IPs that could not be read, so the next reconciliation reads everything.
-            (Ok(Outcome::Ready(_)) | Err(_), Some(known)) if known.unread().is_some() => Cached::Nothing,
-            (Ok(Outcome::Ready(_)), Some(known)) => {
-                record.converged();
-                converged(known, address, agreement, warnings)
-            }
-            // Another client is changing the load balancer: everything is read after that.
-            (Ok(Outcome::Waiting(_)), Some(_)) if !locked => Cached::ChangedByOthers,
-            (Ok(Outcome::Waiting(_) | Outcome::Released) | Err(_), Some(known)) => {
-                Cached::PlanInProgress { observation: Box::new(known.rest()), locked }
-            }
-        };
-    }
-}
-
-/// Returns a plan in progress that no step of ours has locked. An incomplete observation is not cached.
-pub(super) fn under_way(observation: Observation) -> Cached {
-    if observation.unread().is_some() {
-        return Cached::Nothing;
-    }
-    Cached::PlanInProgress { observation: Box::new(observation.rest()), locked: false }
-}
-
-fn converged(
-    known: Observation,
-    address: Option<IpAddr>,
-    agreement: Option<Agreement>,
-    warnings: Vec<Notice>,
-) -> Cached {
-    let (observed, project_id): (Observed, Option<String>) = known.into_known();
-    Cached::Converged(Box::new(Converged { observed, project_id, address, agreement, warnings }))
 }

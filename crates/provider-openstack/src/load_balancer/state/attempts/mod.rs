@@ -1,5 +1,5 @@
-//! What this process remembers of its attempts to change a load balancer. After a restart everything is tried again sooner. A change that
-//! takes down something that serves is also noted in the cloud.
+//! The part of a Service's record about its attempts to change a load balancer. After a restart what failed or was refused is tried again at
+//! once, but for a change that takes down something that serves: that is also noted in the cloud.
 
 mod refusals;
 mod stall;

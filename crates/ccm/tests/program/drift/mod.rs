@@ -1,5 +1,7 @@
 //! What is changed in the cloud behind a Service's back is put right after a while, and reported.
 
+mod lists;
+
 use std::time::Duration;
 
 use http::Method;
