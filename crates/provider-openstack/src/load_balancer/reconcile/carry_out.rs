@@ -105,6 +105,10 @@ impl Reconciler {
             }
         }
         if steps.iter().any(Step::locks) {
+            if let Some(there) = context.load_balancer {
+                // What the poller saw before is older, too.
+                let _older = self.watchlist.take_end(&there.id);
+            }
             let made = applied.locked.as_ref().and_then(|locked| locked.made.as_ref());
             let existing = context.load_balancer.into_iter().flat_map(|there| [&there.id, &there.name]);
             existing.chain(made.map(|made| &made.id)).for_each(|one| self.lists.wrote_to_load_balancer(one));

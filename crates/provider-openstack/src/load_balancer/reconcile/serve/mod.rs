@@ -23,7 +23,7 @@
 //! 3. **One step** (`apply::apply`). A reconciliation ends with the first step that Octavia accepts and takes its lock for; steps on Neutron
 //!    that come first are sent before it. The poller, which reads load balancers without their children, sees the end of the lock and
 //!    wakes the Service. Until then reconciliations of this Service read nothing of it and send nothing (`wait_for_own_work`); after two
-//!    minutes the next one begins with a read (1).
+//!    minutes the next one begins with a read (1). What the poller saw counts until the next step, answered or not (`note_writes`).
 //! 4. **Kept** (`keep`, [`crate::load_balancer::known::advance`]). Between steps the last read is kept, each accepted step applied to it.
 //!    Everything is read again when the Service changed, when nodes changed or a drift check is due while a plan is in progress
 //!    (`Records::begin`), when the lock ended otherwise than in ACTIVE, when the load balancer's name, description or tags are not as kept
