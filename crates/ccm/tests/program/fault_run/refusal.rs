@@ -153,12 +153,17 @@ impl Refusal {
         delete_floating_ips_that_events_name(stage);
         let contradictions: BTreeMap<String, String> =
             world.kube.list("services", "default").unwrap().iter().filter_map(contradiction).collect();
+        let interrupted = interrupted(stage);
         for value in [Some("yes"), None] {
             for service in world.kube.list("services", "default").unwrap() {
                 let name = service["metadata"]["name"].as_str().unwrap();
                 world.annotate(name, "example.org/changed", value);
                 if let Some(asked) = contradictions.get(name) {
                     world.annotate(name, PROXY, value.is_none().then_some(asked));
+                }
+                if let Some(asked) = interrupted.get(name) {
+                    let other = asked.is_none().then_some("true");
+                    world.annotate(name, HEADER, if value.is_some() { other } else { asked.as_deref() });
                 }
             }
             tokio::time::sleep(LONG_ENOUGH).await;
@@ -171,6 +176,27 @@ fn contradiction(service: &Value) -> Option<(String, String)> {
     let annotations = &service["metadata"]["annotations"];
     annotations[HEADER].as_str()?;
     Some((text(&service["metadata"]["name"]), annotations[PROXY].as_str()?.to_owned()))
+}
+
+/// The Services whose listeners are not replaced again before a person changes the setting back and forth, as an Event says, and
+/// what they ask for by the header.
+fn interrupted(stage: &Stage) -> BTreeMap<String, Option<String>> {
+    let kube = &stage.world.kube;
+    let events = kube.list("events", "").unwrap();
+    let is_told = |service: &Value| {
+        let of_service = |event: &&Value| event["involvedObject"]["name"] == service["metadata"]["name"];
+        events
+            .iter()
+            .filter(of_service)
+            .any(|event| text(&event["message"]).contains("interrupts connections"))
+    };
+    let services = kube.list("services", "default").unwrap();
+    let asked = |service: &Value| service["metadata"]["annotations"][HEADER].as_str().map(str::to_owned);
+    services
+        .iter()
+        .filter(|one| is_told(one))
+        .map(|one| (text(&one["metadata"]["name"]), asked(one)))
+        .collect()
 }
 
 /// Where the cloud's policy forbids their deletion, they are detached and left to a person.
