@@ -56,8 +56,11 @@ pub fn judge(cluster: &ClusterFacts, facts: &LeftoverFacts) -> Vec<Check> {
 pub(crate) fn external_ips_of(service: &Service) -> impl Iterator<Item = &String> {
     let left_to_another =
         service.metadata.labels.as_ref().is_some_and(|labels| labels.contains_key(SERVICE_PROXY_NAME));
-    let is_headless = |spec: &&ServiceSpec| spec.cluster_ip.as_deref() == Some("None");
-    let spec = service.spec.as_ref().filter(|spec| !left_to_another && !is_headless(spec));
+    // It is headless, or a name for something else.
+    let is_left_alone = |spec: &&ServiceSpec| {
+        spec.cluster_ip.as_deref() == Some("None") || spec.type_.as_deref() == Some("ExternalName")
+    };
+    let spec = service.spec.as_ref().filter(|spec| !left_to_another && !is_left_alone(spec));
     spec.into_iter().flat_map(|spec| spec.external_ips.iter().flatten())
 }
 
