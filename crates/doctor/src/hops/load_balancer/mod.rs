@@ -16,6 +16,7 @@ use crate::facts::{CloudFacts, Forecast};
 use crate::finding::{Check, Finding, Fix, ok, skipped, unknown};
 use crate::hop::{Port, Scope};
 use crate::question::{Answer, questions};
+pub(super) use planned::only_names;
 use planned::{only_vip, planned, repairs};
 
 /// How long Octavia may stay in a pending status; its own limits are far shorter.

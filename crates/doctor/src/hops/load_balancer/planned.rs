@@ -114,6 +114,11 @@ pub(super) fn only_vip(look: &Look<'_>, cloud: &CloudFacts) -> Option<IpAddr> {
 /// Attributes that mark the owner of an object; clients do not notice them.
 const NAMES: [&str; 3] = ["tags", "description", "name"];
 
+/// Returns whether a change is about nothing else.
+pub(in crate::hops) fn only_names(change: &ObjectChange) -> bool {
+    change.fate() == Fate::Changed && change.differences().iter().all(|one| NAMES.contains(&one.name))
+}
+
 /// Finds planned changes that no packet notices.
 pub(super) fn repairs(look: &Look<'_>, cloud: &CloudFacts) -> Answer {
     let found = relevant(look, cloud).filter(|change| is_repair(look, cloud, change)).map(|change| {
@@ -129,9 +134,6 @@ pub(super) fn repairs(look: &Look<'_>, cloud: &CloudFacts) -> Answer {
 }
 
 fn is_repair(look: &Look<'_>, cloud: &CloudFacts, change: &ObjectChange) -> bool {
-    let differences = change.differences();
-    let only_names =
-        change.fate() == Fate::Changed && differences.iter().all(|one| NAMES.contains(&one.name));
     let is_elsewhere = match change.kind {
         // The hop of the members judges them; the cluster's routes concern no Service.
         Kind::Member | Kind::Router | Kind::Port => true,
@@ -146,5 +148,5 @@ fn is_repair(look: &Look<'_>, cloud: &CloudFacts, change: &ObjectChange) -> bool
         | Kind::SecurityGroup
         | Kind::SecurityGroupRule => false,
     };
-    !only_names && !is_elsewhere && on_the_way(look, cloud, change).is_none()
+    !only_names(change) && !is_elsewhere && on_the_way(look, cloud, change).is_none()
 }

@@ -8,6 +8,7 @@ use openstack_ccm_core::text::some_of;
 use openstack_ccm_openstack_api::dry_run::{Fate, Kind, ObjectChange};
 use openstack_ccm_openstack_api::octavia::HealthMonitor;
 
+use super::load_balancer::only_names;
 use super::look::Look;
 use crate::code::{Code, Stops};
 use crate::facts::{CloudFacts, MemberFact, PoolFact};
@@ -62,7 +63,9 @@ impl<'a> Pool<'a> {
         let is_settled = !super::header::swaps_a_pool(cloud)
             && !look.is_being_deleted()
             && look.without_node_port().is_empty();
-        let is_here = |change: &&ObjectChange| is_settled && change.parent.as_ref() == Some(&fact.pool.id);
+        let is_here = |change: &&ObjectChange| {
+            is_settled && change.parent.as_ref() == Some(&fact.pool.id) && !only_names(change)
+        };
         Self { fact, ports, changes: cloud.changes_of(Kind::Member).filter(is_here).collect() }
     }
 
