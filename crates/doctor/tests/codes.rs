@@ -13,7 +13,7 @@ use openstack_ccm_doctor::facts::{
     ForeignPolicy, Host, Network, NodeFact, PathFact, PoolFact, ServedBy, ServedName, ServiceFacts,
     WantedStatus, Workload,
 };
-use openstack_ccm_doctor::finding::Check;
+use openstack_ccm_doctor::finding::{Check, Gap};
 use openstack_ccm_doctor::hop::Origin;
 use openstack_ccm_doctor::hops;
 use openstack_ccm_doctor::leftovers::{self, LeftoverFacts};
@@ -50,11 +50,12 @@ fn node(name: &str, address: &str) -> NodeFact {
         name: name.into(),
         addresses: vec![address.parse().unwrap()],
         ready: Some(true),
+        dead: false,
         honours: true,
         source: "canary".into(),
         basis: Basis::Measured,
         cause: "it leaves the address alone".into(),
-        ..NodeFact::default()
+        node_port_addresses: Ok(Vec::new()),
     }
 }
 
@@ -540,7 +541,7 @@ fn world_with(code: Code) -> World {
         }
         Code::D807 => {
             for node in world.cluster.nodes.iter_mut().flatten() {
-                node.node_port_addresses = vec!["192.0.2.0/24".into()];
+                node.node_port_addresses = Ok(vec!["192.0.2.0/24".into()]);
             }
         }
         Code::D808 => world.pod(|pod| pod["status"]["podIPs"] = json!([])),
@@ -743,6 +744,14 @@ fn what_is_not_seen_is_said_and_is_no_fault() {
     );
     let code = |fail_on: FailOn| guess.outcome().exit_code(fail_on);
     assert_eq!((code(FailOn::Error), code(FailOn::Warning), code(FailOn::Unseen)), (0, 0, 3));
+    let unread = with(|world| {
+        let node = &mut world.cluster.nodes.as_mut().unwrap()[1];
+        node.node_port_addresses = Err((Gap::NotSeen, "its configuration is in no ConfigMap".into()));
+    });
+    let sentence = unread.report().sentence();
+    let expected = "not seen: at which addresses kube-proxy of node2 opens node ports (its configuration is in no ConfigMap)";
+    assert!(sentence.contains(expected), "{sentence}");
+    assert_eq!(unread.outcome().exit_code(FailOn::Unseen), 3);
     let unknown = with(|world| {
         world.pod(|pod| pod["spec"]["containers"][0] = json!({"name": "a", "image": "example.org/shop:1"}));
     });

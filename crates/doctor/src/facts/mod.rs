@@ -7,7 +7,7 @@ mod service;
 pub(crate) use cloud::transport;
 pub use cloud::{Children, CloudFacts, Forecast, MemberFact, Network, PoolFact};
 pub use cluster::{
-    Basis, ClusterFacts, ControllerFact, DnsText, ForeignPolicy, NodeFact, ServedName, Workload,
+    Basis, ClusterFacts, ControllerFact, DnsText, ForeignPolicy, NodeFact, ServedName, Unread, Workload,
 };
 pub(crate) use service::is_proxy_protocol;
 pub use service::{

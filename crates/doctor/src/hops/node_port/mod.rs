@@ -17,10 +17,11 @@ use k8s_openapi::api::discovery::v1::{Endpoint, EndpointSlice};
 use openstack_ccm_core::text::some_of;
 
 use super::look::{Look, endpoints, is_of, listed};
-use crate::code::Code;
-use crate::facts::{MemberFact, PoolFact};
-use crate::finding::{Check, Finding, Fix, ok, skipped, unknown};
-use crate::hop;
+use crate::MAX_NAMES;
+use crate::code::{Code, Stops};
+use crate::facts::{MemberFact, NodeFact, PoolFact, Unread};
+use crate::finding::{Check, Finding, Fix, gap, ok, skipped, unknown};
+use crate::hop::{self, Scope};
 use crate::leftovers::SERVICE_PROXY_NAME;
 use crate::question::{Answer, questions};
 use policies::{foreign, policies};
@@ -194,36 +195,53 @@ fn trouble(endpoint: &Endpoint, pods: &[Pod]) -> Option<Trouble> {
 /// Judges whether kube-proxy opens node ports at the addresses to which the load balancer sends.
 fn opened(look: &Look<'_>) -> Answer {
     let Ok(cloud) = look.cloud() else { return skipped("the members are not known").into() };
-    let refuses = |address: &IpAddr| -> bool {
-        let Some(node) = look.node_at(*address) else { return false };
-        let primary = || node.addresses.iter().find(|own| own.is_ipv6() == address.is_ipv6());
-        let holds = |text: &String| match text.as_str() {
-            "primary" => primary() == Some(address),
-            network => network.parse::<IpNet>().is_ok_and(|network| network.contains(address)),
-        };
-        !node.node_port_addresses.is_empty() && !node.node_port_addresses.iter().any(holds)
-    };
-    let pools = look.pools(cloud);
-    let found = pools.iter().filter_map(|(pool, ports)| {
+    let mut found: Vec<Check> = Vec::new();
+    let mut unread: Vec<(&NodeFact, &Unread)> = Vec::new();
+    for (pool, ports) in look.pools(cloud) {
         // A monitor has taken out what does not answer; where nothing does, this may be why.
         let is_used = |member: &&MemberFact| member.idle().is_none();
         let none_is = !pool.members.iter().any(|member| is_used(&member));
         let used = pool.members.iter().filter(|member| none_is || is_used(member));
         let all: BTreeSet<IpAddr> = used.filter_map(MemberFact::address).collect();
-        let shut: Vec<IpAddr> = all.iter().copied().filter(refuses).collect();
-        let first = look.node_at(*shut.first()?)?;
-        let text = format!("kube-proxy opens no node ports at {}", listed(&shut));
+        let mut shut: Vec<(&NodeFact, &[String], IpAddr)> = Vec::new();
+        for (node, address) in all.iter().filter_map(|address| Some((look.node_at(*address)?, *address))) {
+            match &node.node_port_addresses {
+                Ok(networks) if !opens(node, networks, address) => shut.push((node, networks, address)),
+                Ok(_) => {}
+                Err(why) if unread.iter().all(|(known, _)| known.name != node.name) => {
+                    unread.push((node, why))
+                }
+                Err(_) => {}
+            }
+        }
+        let Some((first, networks, _)) = shut.first() else { continue };
+        let addresses: Vec<IpAddr> = shut.iter().map(|(_, _, address)| *address).collect();
+        let text = format!("kube-proxy opens no node ports at {}", listed(&addresses));
         let finding = Finding::new(Code::D807, text)
-            .seen(
-                format!("kube-proxy of {}", first.name),
-                "nodePortAddresses",
-                first.node_port_addresses.join(", "),
-            )
+            .seen(format!("kube-proxy of {}", first.name), "nodePortAddresses", networks.join(", "))
             .fix("add the network of the nodes to nodePortAddresses of kube-proxy, and restart it")
             .surely(shut.len() == all.len());
-        Some(ports.iter().fold(finding, |finding, port| finding.at(*port)).into())
-    });
-    Answer::found(found.collect(), || ok("kube-proxy opens node ports at the members' addresses"))
+        found.push(ports.iter().fold(finding, |finding, port| finding.at(*port)).into());
+    }
+    if let Some((_, (why, cause))) = unread.first() {
+        let names: Vec<&str> = unread.iter().map(|(node, _)| node.name.as_str()).collect();
+        let text = format!(
+            "at which addresses kube-proxy of {} opens node ports ({cause})",
+            some_of(&names, MAX_NAMES)
+        );
+        found.push(gap(*why, text).about(Scope::default(), Stops::Through));
+    }
+    Answer::found(found, || ok("kube-proxy opens node ports at the members' addresses"))
+}
+
+/// Returns whether kube-proxy opens node ports at an address of its node, if it does so in these networks.
+fn opens(node: &NodeFact, networks: &[String], address: IpAddr) -> bool {
+    let primary = || node.addresses.iter().find(|own| own.is_ipv6() == address.is_ipv6());
+    let holds = |text: &String| match text.as_str() {
+        "primary" => primary() == Some(&address),
+        network => network.parse::<IpNet>().is_ok_and(|network| network.contains(&address)),
+    };
+    networks.is_empty() || networks.iter().any(holds)
 }
 
 fn local(look: &Look<'_>) -> Answer {
