@@ -13,13 +13,15 @@ use openstack_ccm_manager::dial::DialResult;
 use openstack_ccm_openstack_api::octavia::{ListenerProtocol, PoolProtocol};
 
 use crate::backend::{Entrance, Expectation, Judgement, judge};
+use crate::code::Stops;
 use crate::facts::{
-    Basis, CloudFacts, ClusterFacts, Forecast, Host, Looked, NodeFact, PathFact, PoolFact, ServedBy,
-    ServiceFacts, is_proxy_protocol,
+    Basis, CloudFacts, ClusterFacts, Forecast, ForeignPolicy, Host, Looked, NodeFact, PathFact, PoolFact,
+    ServedBy, ServiceFacts, is_proxy_protocol,
 };
 use crate::finding::{Check, Fix, Gap, gap, skipped};
 use crate::hop::{Flow, Port};
 use crate::leftovers::{SERVICE_PROXY_NAME, dns};
+use crate::question::{Answer, read};
 
 /// The facts, with what follows from them directly.
 pub(super) struct Look<'a> {
@@ -27,7 +29,8 @@ pub(super) struct Look<'a> {
     pub(super) facts: &'a ServiceFacts,
     /// The published entries.
     pub(super) entries: Vec<LoadBalancerIngress>,
-    path: Looked<PathFact>,
+    /// The requirements of the path, or, where a setting is invalid, those that the load balancer keeps.
+    pub(super) path: Looked<PathFact>,
 }
 
 /// What the application makes of connections to some ports.
@@ -154,6 +157,22 @@ impl<'a> Look<'a> {
             sources.extend(nodes.map(|address| IpNet::from(*address)));
         }
         sources.into_iter().collect()
+    }
+
+    /// Returns, in words, the policies that doctor does not evaluate, as far as they concern it; empty where none does.
+    pub(super) fn foreign_policies(
+        &self,
+        matters: Stops,
+        concerns: impl Fn(&ForeignPolicy) -> bool,
+    ) -> Result<String, Answer> {
+        let missing = "policies of the network plugin cannot be read";
+        let policies = read(&self.cluster.foreign_policies, missing, matters)?;
+        let title = |policy: &ForeignPolicy| match &policy.namespace {
+            Some(namespace) => format!("{} {namespace}/{}", policy.kind, policy.name),
+            None => format!("{} {}", policy.kind, policy.name),
+        };
+        let names: Vec<String> = policies.iter().filter(|policy| concerns(policy)).map(title).collect();
+        Ok(some_of(&names, 3))
     }
 
     pub(super) fn key(&self) -> String {

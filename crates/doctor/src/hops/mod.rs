@@ -42,9 +42,11 @@ pub fn walk(cluster: &ClusterFacts, facts: &ServiceFacts) -> Report {
             Hop::Status => status::judge(&look).report(),
             Hop::Node => node::judge(&look).report(),
             Hop::Way => way::judge(&look).report(),
-            Hop::LoadBalancer => load_balancer::judge(&look).report(),
-            Hop::Header => header::judge(&look).report(),
-            Hop::Member => member::judge(&look).report(),
+            Hop::LoadBalancer => {
+                load_balancer::judge(&look).unwrap_or_else(load_balancer::Questions::all).report()
+            }
+            Hop::Header => header::judge(&look).unwrap_or_else(header::Questions::all).report(),
+            Hop::Member => member::judge(&look).unwrap_or_else(member::Questions::all).report(),
             Hop::NodePort => node_port::judge(&look).report(),
             Hop::Backend => application::judge(&look).report(),
         }

@@ -9,7 +9,7 @@ use crate::facts::Host;
 use crate::finding::{Check, Finding, Fix, ok, skipped, unknown, unseen};
 use crate::hop::Scope;
 use crate::leftovers::dns;
-use crate::question::{Answer, questions};
+use crate::question::{Answer, questions, read};
 use openstack_ccm_core::text::some_of;
 use openstack_ccm_manager::dial::{Dial, DialResult};
 
@@ -29,47 +29,36 @@ questions! {
 }
 
 pub(super) fn judge(look: &Look<'_>) -> Questions {
-    let names = names(look);
-    let known = names.as_ref().ok().cloned().unwrap_or_default();
-    let doubt = names
-        .err()
-        .map(|cause| pods_only(format!("the names that lead to the Service are not known: {cause}")));
+    let missing = "the names that lead to the Service are not known";
+    let doubt = read(&look.cluster.names, missing, Stops::Pods).err();
+    let names = if doubt.is_none() { names(look) } else { BTreeSet::new() };
+    let with_doubt = |answer: Result<Answer, Answer>| match &doubt {
+        Some(doubt) => doubt.clone().and(answer),
+        None => answer.into(),
+    };
     Questions {
         labels: labels(look),
         hosts: hosts(look),
         dialled: dialled(look),
-        dns: with(doubt.clone(), by_coredns(look, &known)),
-        aliases: with(doubt, aliases(look, &known)),
+        dns: with_doubt(by_coredns(look, &names)),
+        aliases: with_doubt(aliases(look, &names)),
     }
-}
-
-/// Returns the answer, after an unknown result if there is one.
-fn with(doubt: Option<Check>, answer: Answer) -> Answer {
-    match doubt {
-        Some(doubt) => Answer::from(doubt).and(answer),
-        None => answer,
-    }
-}
-
-/// Returns an unknown result that matters to pods only.
-fn pods_only(text: String) -> Check {
-    unknown(text).about(Scope::default(), Stops::Pods)
 }
 
 /// The annotation of external-dns.
 const EXTERNAL_DNS: &str = "external-dns.alpha.kubernetes.io/hostname";
 
 /// Lists the hostnames that lead to the Service: its own, and those of Ingresses served at its addresses.
-fn names(look: &Look<'_>) -> Result<BTreeSet<String>, String> {
+fn names(look: &Look<'_>) -> BTreeSet<String> {
     let places = look.destinations();
     let hostnames = look.entries.iter().filter_map(|entry| entry.hostname.clone());
-    let served = look.cluster.names.as_ref().map_err(Clone::clone)?;
-    let served = served.iter().filter(|name| name.at.iter().any(|place| places.contains(place)));
+    let served = look.cluster.names.iter().flatten();
+    let served = served.filter(|name| name.at.iter().any(|place| places.contains(place)));
     // external-dns makes records of these names.
     let annotations = look.facts.service.metadata.annotations.as_ref();
     let recorded = annotations.and_then(|all| all.get(EXTERNAL_DNS)).map(String::as_str).unwrap_or_default();
     let recorded = recorded.split(',').map(|name| name.trim().to_owned()).filter(|name| !name.is_empty());
-    Ok(hostnames.chain(served.map(|name| name.host.clone())).chain(recorded).collect())
+    hostnames.chain(served.map(|name| name.host.clone())).chain(recorded).collect()
 }
 
 /// Suffixes of names for local use only.
@@ -183,13 +172,8 @@ fn dialled(look: &Look<'_>) -> Answer {
     Answer::found(found.into_iter().collect(), || skipped("no pod failed to resolve a name"))
 }
 
-fn by_coredns(look: &Look<'_>, names: &BTreeSet<String>) -> Answer {
-    let texts = match &look.cluster.dns {
-        Ok(texts) => texts,
-        Err(cause) => {
-            return pods_only(format!("the configuration of CoreDNS cannot be read: {cause}")).into();
-        }
-    };
+fn by_coredns(look: &Look<'_>, names: &BTreeSet<String>) -> Result<Answer, Answer> {
+    let texts = read(&look.cluster.dns, "the configuration of CoreDNS cannot be read", Stops::Pods)?;
     let target = format!("{}.{}.svc", look.name(), look.namespace());
     let lines = dns::lines(texts);
     let led = lines.iter().filter(|line| {
@@ -212,11 +196,11 @@ fn by_coredns(look: &Look<'_>, names: &BTreeSet<String>) -> Answer {
     });
     let found = Answer::found(found.collect(), || ok(no_override("CoreDNS rewrite", names)));
     let patterns = lines.iter().filter(|line| line.names.is_empty() && !names.is_empty());
-    patterns.fold(found, |found, line| {
+    Ok(patterns.fold(found, |found, line| {
         let text =
             format!("whether a pattern answers a name of the Service ({} {})", line.config_map, line.key);
         found.and(unseen(text).about(Scope::default(), Stops::Pods))
-    })
+    }))
 }
 
 fn no_override(what: &str, names: &BTreeSet<String>) -> String {
@@ -235,11 +219,8 @@ fn gone(look: &Look<'_>, line: &dns::Line) -> Option<String> {
     (!services.iter().any(is_it)).then(|| format!("{namespace}/{name}"))
 }
 
-fn aliases(look: &Look<'_>, names: &BTreeSet<String>) -> Answer {
-    let workloads = match &look.cluster.workloads {
-        Ok(workloads) => workloads,
-        Err(cause) => return pods_only(format!("hostAliases of pods cannot be read: {cause}")).into(),
-    };
+fn aliases(look: &Look<'_>, names: &BTreeSet<String>) -> Result<Answer, Answer> {
+    let workloads = read(&look.cluster.workloads, "hostAliases of pods cannot be read", Stops::Pods)?;
     let mut found = Vec::new();
     for workload in workloads {
         for alias in workload.pods.host_aliases.iter().flatten() {
@@ -260,5 +241,5 @@ fn aliases(look: &Look<'_>, names: &BTreeSet<String>) -> Answer {
             );
         }
     }
-    Answer::found(found, || ok(no_override("hostAliases", names)))
+    Ok(Answer::found(found, || ok(no_override("hostAliases", names))))
 }

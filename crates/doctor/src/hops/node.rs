@@ -11,7 +11,7 @@ use crate::code::{Code, Stops};
 use crate::facts::{Basis, NodeFact};
 use crate::finding::{Check, Finding, ok, skipped, unknown, unseen};
 use crate::hop::Scope;
-use crate::question::{Answer, questions};
+use crate::question::{Answer, questions, read};
 use openstack_ccm_core::text::some_of;
 use openstack_ccm_manager::dial::DialResult;
 
@@ -27,7 +27,7 @@ questions! {
 }
 
 pub(super) fn judge(look: &Look<'_>) -> Questions {
-    let nothing = |text: &str| Questions::all(&skipped(text));
+    let nothing = |text: &str| Questions::all(skipped(text));
     if look.entries.is_empty() {
         return nothing("nothing is published");
     }
@@ -41,14 +41,11 @@ pub(super) fn judge(look: &Look<'_>) -> Questions {
         };
     }
     let dialled = Answer::found(closed(look), || skipped("no pod missed the header"));
-    Questions { proxies: proxies(look), dialled, ranges: ranges(look) }
+    Questions { proxies: proxies(look).into(), dialled, ranges: ranges(look) }
 }
 
-fn proxies(look: &Look<'_>) -> Answer {
-    let nodes = match &look.cluster.nodes {
-        Ok(nodes) => nodes,
-        Err(cause) => return unknown(format!("the nodes cannot be read: {cause}")).into(),
-    };
+fn proxies(look: &Look<'_>) -> Result<Answer, Answer> {
+    let nodes = read(&look.cluster.nodes, "the nodes cannot be read", Stops::All)?;
     let needs = look.needs_load_balancer();
     let all =
         nodes.iter().filter(|node| !node.dead).all(|node| !node.honours && node.basis != Basis::Guessed);
@@ -77,7 +74,7 @@ fn proxies(look: &Look<'_>) -> Answer {
             .on(names[0])
             .into()
     };
-    Answer::each(groups(nodes), || unknown("the cluster has no nodes"), judge)
+    Ok(Answer::each(groups(nodes), || unknown("the cluster has no nodes"), judge))
 }
 
 /// Returns whether some nodes may bypass the load balancer although the status forbids it, and that does no harm.
@@ -116,11 +113,11 @@ fn ranges(look: &Look<'_>) -> Answer {
         format!("nodes accept connections only from {}, which does not include {who}", some_of(&shown, 3)),
     )
     .seen("Service", "spec.loadBalancerSourceRanges", some_of(&shown, 5));
-    Check::from(match (pods_in, nodes_in) {
+    match (pods_in, nodes_in) {
         (false, true) => finding.stops(Stops::Pods),
         (true, false) => finding.surely(false),
         _ => finding,
-    })
+    }
     .into()
 }
 

@@ -5,12 +5,12 @@ use std::net::IpAddr;
 
 use super::look::Look;
 use crate::code::{Code, Stops};
-use crate::facts::{CloudFacts, NodeFact};
+use crate::facts::{CloudFacts, ForeignPolicy, NodeFact};
 use crate::finding::{Check, Finding, Fix, ok, skipped, unknown};
 use crate::firewall::{Packet, Passage, passage};
 use crate::hop::{Flow, Port, Scope};
 use crate::policy::{Destination, Shut, shut_in};
-use crate::question::{Answer, questions};
+use crate::question::{Answer, questions, read};
 use ipnet::IpNet;
 use k8s_openapi::api::networking::v1::NetworkPolicy;
 use openstack_ccm_core::service::Protocol;
@@ -38,14 +38,14 @@ questions! {
 }
 
 pub(super) fn judge(look: &Look<'_>) -> Questions {
-    let (client, dialled, policies) = (client(look), dials(look), policies(look));
+    let (client, dialled, policies) = (client(look), dials(look), policies(look).into());
     if !look.entries.is_empty() && look.destinations().iter().all(|to| look.around().contains(to)) {
         let stay = skipped("packets from inside the cluster do not leave the nodes");
-        return Questions { client, dialled, policies, ..Questions::all(&stay) };
+        return Questions { client, dialled, policies, ..Questions::all(stay) };
     }
     Questions {
         policies,
-        foreign: foreign(look),
+        foreign: foreign(look).into(),
         ranges: ranges(look),
         client,
         outward: outward(look),
@@ -53,15 +53,8 @@ pub(super) fn judge(look: &Look<'_>) -> Questions {
     }
 }
 
-fn policies(look: &Look<'_>) -> Answer {
-    let policies = match &look.cluster.policies {
-        Ok(policies) => policies,
-        Err(cause) => {
-            return unknown(format!("NetworkPolicies cannot be read: {cause}"))
-                .about(Scope::default(), Stops::Pods)
-                .into();
-        }
-    };
+fn policies(look: &Look<'_>) -> Result<Answer, Answer> {
+    let policies = read(&look.cluster.policies, "NetworkPolicies cannot be read", Stops::Pods)?;
     let mut found: Vec<Check> = Vec::new();
     for to in look.destinations() {
         // Ports from which the same pods are kept are said together.
@@ -76,7 +69,7 @@ fn policies(look: &Look<'_>) -> Answer {
         }
         found.extend(kept.into_values().map(Check::from));
     }
-    Answer::found(found, || ok("no NetworkPolicy keeps pods that use the Service from its address"))
+    Ok(Answer::found(found, || ok("no NetworkPolicy keeps pods that use the Service from its address")))
 }
 
 /// Returns the policies that keep their pods from a flow: from the load balancer, or from the pods to which nodes short-circuit.
@@ -146,29 +139,15 @@ fn open_to(policies: &[NetworkPolicy], name: &str, cidr: &str) -> Fix {
 }
 
 /// Judges foreign policies: which pods connect is not known, so only a policy for all pods matters here.
-fn foreign(look: &Look<'_>) -> Answer {
-    let policies = match &look.cluster.foreign_policies {
-        Ok(policies) => policies,
-        Err(cause) => {
-            return unknown(format!("policies of the network plugin cannot be read: {cause}"))
-                .about(Scope::default(), Stops::Pods)
-                .into();
-        }
-    };
-    let is_for_all = |policy: &&crate::facts::ForeignPolicy| {
-        policy.namespace.is_none() && policy.labels.is_empty() && policy.egress
-    };
-    let names: Vec<String> =
-        policies.iter().filter(is_for_all).map(|policy| format!("{} {}", policy.kind, policy.name)).collect();
+fn foreign(look: &Look<'_>) -> Result<Answer, Answer> {
+    let is_for_all =
+        |policy: &ForeignPolicy| policy.namespace.is_none() && policy.labels.is_empty() && policy.egress;
+    let names = look.foreign_policies(Stops::Pods, is_for_all)?;
     if names.is_empty() {
-        return ok("no policy of another kind applies to all pods").into();
+        return Ok(ok("no policy of another kind applies to all pods").into());
     }
-    unknown(format!(
-        "doctor does not evaluate {}, which might keep pods from the address",
-        some_of(&names, 3)
-    ))
-    .about(Scope::default(), Stops::Pods)
-    .into()
+    let text = format!("doctor does not evaluate {names}, which might keep pods from the address");
+    Ok(unknown(text).about(Scope::default(), Stops::Pods).into())
 }
 
 /// Judges the source ranges that the listeners have now; those of the Service may not be applied yet.

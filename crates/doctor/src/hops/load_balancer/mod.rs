@@ -15,7 +15,7 @@ use crate::code::{Code, Stops};
 use crate::facts::{CloudFacts, Forecast};
 use crate::finding::{Check, Finding, Fix, ok, skipped, unknown};
 use crate::hop::{Port, Scope};
-use crate::question::{Answer, questions};
+use crate::question::{Answer, questions, read};
 pub(super) use planned::only_names;
 use planned::{only_vip, planned, repairs};
 
@@ -61,11 +61,8 @@ questions! {
     }
 }
 
-pub(super) fn judge(look: &Look<'_>) -> Questions {
-    let cloud = match look.cloud() {
-        Ok(cloud) => cloud,
-        Err(check) => return Questions::all(&check),
-    };
+pub(super) fn judge(look: &Look<'_>) -> Result<Questions, Answer> {
+    let cloud = look.cloud()?;
     let Some(load_balancer) = &cloud.load_balancer else {
         let none = skipped("there is no load balancer");
         let exists = match &cloud.forecast {
@@ -77,27 +74,27 @@ pub(super) fn judge(look: &Look<'_>) -> Questions {
                 .seen(look.object(), "load balancer", "none was found")
                 .into(),
         };
-        return Questions {
+        return Ok(Questions {
             forecast: forecast(look, cloud),
             exists: exists.into(),
             warnings: warnings(look, cloud),
-            ..Questions::all(&none)
-        };
+            ..Questions::all(none)
+        });
     };
     let parts = parts(look, cloud, load_balancer);
-    Questions {
+    Ok(Questions {
         forecast: forecast(look, cloud),
         exists: summary(cloud, load_balancer).into(),
         attached: attached(look, cloud),
         enabled: enabled(cloud, &parts),
         provisioning: provisioning(look, load_balancer, &parts),
         operating: operating(cloud, &parts),
-        listeners: listeners(look, cloud),
+        listeners: listeners(look, cloud).into(),
         families: families(look, cloud),
         planned: planned(look, cloud),
         repairs: repairs(look, cloud),
         warnings: warnings(look, cloud),
-    }
+    })
 }
 
 /// Judges what stops the controller.
@@ -315,11 +312,9 @@ fn operating(cloud: &CloudFacts, parts: &[Part<'_>]) -> Answer {
     Answer::found(found.chain(in_error).collect(), || ok("no enabled part is OFFLINE or in ERROR"))
 }
 
-fn listeners(look: &Look<'_>, cloud: &CloudFacts) -> Answer {
-    if let Err(cause) = &cloud.children {
-        return unknown(format!("the listeners cannot be read: {cause}")).into();
-    }
-    Answer::each(
+fn listeners(look: &Look<'_>, cloud: &CloudFacts) -> Result<Answer, Answer> {
+    read(&cloud.children, "the listeners cannot be read", Stops::All)?;
+    let of_ports = Answer::each(
         look.ports(),
         || unknown("the Service has no ports"),
         |(port, _)| {
@@ -337,7 +332,8 @@ fn listeners(look: &Look<'_>, cloud: &CloudFacts) -> Answer {
                 None => missing(format!("the listener of port {port} has no pool")),
             }
         },
-    )
+    );
+    Ok(of_ports)
 }
 
 /// Finds listeners whose `allowed_cidrs` are of one address family, while an address of the other family is published.

@@ -20,10 +20,10 @@ use super::look::{Look, endpoints, is_of, listed};
 use crate::MAX_NAMES;
 use crate::code::{Code, Stops};
 use crate::facts::{MemberFact, NodeFact, PoolFact, Unread};
-use crate::finding::{Check, Finding, Fix, gap, ok, skipped, unknown};
+use crate::finding::{Check, Finding, Fix, gap, ok, skipped};
 use crate::hop::{self, Scope};
 use crate::leftovers::SERVICE_PROXY_NAME;
-use crate::question::{Answer, questions};
+use crate::question::{Answer, questions, read};
 use policies::{foreign, policies};
 use targets::{declared, targets};
 
@@ -51,12 +51,11 @@ questions! {
 }
 
 pub(super) fn judge(look: &Look<'_>) -> Questions {
-    let slices = match &look.facts.slices {
+    let slices = match read(&look.facts.slices, "EndpointSlices cannot be read", Stops::All) {
         Ok(slices) => slices,
-        Err(cause) => {
-            let unread = unknown(format!("EndpointSlices cannot be read: {cause}"));
-            let (ports, opened, local) = (ports(look), opened(look), local(look));
-            return Questions { ports, opened, local, ..Questions::all(&unread) };
+        Err(unread) => {
+            let (ports, opened, local) = (ports(look), opened(look), local(look).into());
+            return Questions { ports, opened, local, ..Questions::all(unread) };
         }
     };
     let count = ready(slices).map(|(_, addresses)| addresses).sum::<usize>();
@@ -66,7 +65,7 @@ pub(super) fn judge(look: &Look<'_>) -> Questions {
             ports: ports(look),
             ready: unready(look, slices).into(),
             opened: opened(look),
-            ..Questions::all(&none)
+            ..Questions::all(none)
         };
     }
     let endpoints =
@@ -74,13 +73,13 @@ pub(super) fn judge(look: &Look<'_>) -> Questions {
     Questions {
         ports: ports(look),
         ready: ok(endpoints).into(),
-        pods: pods(look, slices),
+        pods: pods(look, slices).into(),
         opened: opened(look),
         targets: targets(look, slices),
         declared: declared(look, slices),
-        policies: policies(look, slices),
-        foreign: foreign(look),
-        local: local(look),
+        policies: policies(look, slices).into(),
+        foreign: foreign(look).into(),
+        local: local(look).into(),
     }
 }
 
@@ -134,27 +133,26 @@ fn show_pods(look: &Look<'_>) -> Fix {
 }
 
 /// Judges the pods of the endpoints that get packets: slices may be older than they, or publish addresses that are not ready.
-fn pods(look: &Look<'_>, slices: &[EndpointSlice]) -> Answer {
-    let pods = match &look.facts.backend {
-        Ok(backend) => &backend.pods,
-        Err(cause) => return unknown(format!("the pods of the Service cannot be read: {cause}")).into(),
-    };
+fn pods(look: &Look<'_>, slices: &[EndpointSlice]) -> Result<Answer, Answer> {
+    let pods = &read(&look.facts.backend, "the pods of the Service cannot be read", Stops::All)?.pods;
     let selects = look.facts.service.spec.as_ref().and_then(|spec| spec.selector.as_ref());
     if selects.is_none_or(BTreeMap::is_empty) {
-        return skipped("the Service selects no pods").into();
+        return Ok(skipped("the Service selects no pods").into());
     }
     let used: Vec<&Endpoint> =
         ready(slices).flat_map(|(slice, _)| endpoints(slice)).filter(|one| is_ready(one)).collect();
     let trouble: Vec<(&Endpoint, Trouble)> =
         used.iter().filter_map(|endpoint| Some((*endpoint, trouble(endpoint, pods)?))).collect();
-    let Some((first, why)) = trouble.first() else { return ok("the pods of the endpoints run").into() };
+    let Some((first, why)) = trouble.first() else {
+        return Ok(ok("the pods of the endpoints run").into());
+    };
     let address = first.addresses.first().cloned().unwrap_or_default();
     let text = format!("{} of {} ready endpoints: {address} {}", trouble.len(), used.len(), why.text());
     let finding =
         Finding::new(Code::D808, text).seen(look.object(), "EndpointSlices", format!("{address} is ready"));
     let all_are_gone =
         trouble.len() == used.len() && trouble.iter().all(|(_, why)| *why != Trouble::NotReady);
-    Check::from(finding.surely(all_are_gone).fix(show_pods(look))).into()
+    Ok(finding.surely(all_are_gone).fix(show_pods(look)).into())
 }
 
 /// Why packets to an endpoint that is ready may be lost.
@@ -244,14 +242,11 @@ fn opens(node: &NodeFact, networks: &[String], address: IpAddr) -> bool {
     networks.is_empty() || networks.iter().any(holds)
 }
 
-fn local(look: &Look<'_>) -> Answer {
+fn local(look: &Look<'_>) -> Result<Answer, Answer> {
     if !look.is_local() {
-        return skipped("every node sends to every endpoint").into();
+        return Ok(skipped("every node sends to every endpoint").into());
     }
-    let cloud = match look.cloud() {
-        Ok(cloud) => cloud,
-        Err(check) => return (*check).into(),
-    };
+    let cloud = look.cloud()?;
     let bare: Vec<hop::Port> = look
         .pools(cloud)
         .into_iter()
@@ -260,7 +255,8 @@ fn local(look: &Look<'_>) -> Answer {
         .collect();
     let message = look.warnings("LoadBalancerLocalWithoutMonitor").first().copied();
     if message.is_none() && bare.is_empty() {
-        return ok("externalTrafficPolicy is Local, and no node without an endpoint gets connections").into();
+        let text = "externalTrafficPolicy is Local, and no node without an endpoint gets connections";
+        return Ok(ok(text).into());
     }
     let mut finding = Finding::new(Code::D802, "nodes without an endpoint get connections and drop them");
     finding = match message {
@@ -270,7 +266,7 @@ fn local(look: &Look<'_>) -> Answer {
     if look.is_ours() {
         finding = finding.fix(look.annotate("loadbalancer.openstack.org/enable-health-monitor=true"));
     }
-    Check::from(bare.into_iter().fold(finding, Finding::at)).into()
+    Ok(bare.into_iter().fold(finding, Finding::at).into())
 }
 
 /// Returns whether a member of a pool is on a node without a ready endpoint.
