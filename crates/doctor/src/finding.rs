@@ -123,6 +123,12 @@ impl Finding {
         self
     }
 
+    /// Limits the finding to packets to these ports.
+    #[must_use]
+    pub fn at_each(self, ports: impl IntoIterator<Item = Port>) -> Self {
+        ports.into_iter().fold(self, Self::at)
+    }
+
     /// Limits the finding to packets to an address or a hostname.
     #[must_use]
     pub fn to(mut self, to: impl Into<String>) -> Self {
@@ -159,6 +165,13 @@ pub enum Gap {
     NotSeen,
     /// Not seen either: whether an application reads the header that the load balancer sends.
     HeaderNotSeen,
+}
+
+impl Gap {
+    /// `not known`, `not seen`
+    pub fn title(self) -> &'static str {
+        if self == Self::NotKnown { "not known" } else { "not seen" }
+    }
 }
 
 /// Something that was not judged.

@@ -298,7 +298,7 @@ impl<'a> Look<'a> {
     }
 
     /// Returns the addresses of ready endpoints, and the numbers and names of their ports, to which a port of the Service leads.
-    pub(super) fn endpoints_of(&self, port: Port) -> (Vec<IpAddr>, Vec<u16>, Vec<String>) {
+    pub(super) fn endpoints_of(&self, port: Port) -> (Vec<IpAddr>, Vec<i32>, Vec<String>) {
         let slices = || self.facts.slices.iter().flatten();
         let addresses = slices().flat_map(endpoints).flat_map(|one| &one.addresses);
         let addresses = addresses.filter_map(|one| one.parse().ok()).collect();
@@ -307,7 +307,7 @@ impl<'a> Look<'a> {
         let of_slices = slices().flat_map(|slice| slice.ports.iter().flatten());
         let ports = of_slices
             .filter(|one| own.is_some_and(|own| one.name.clone().unwrap_or_default() == name(own)))
-            .filter_map(|one| u16::try_from(one.port?).ok());
+            .filter_map(|one| one.port);
         let named = own.and_then(|own| match &own.target_port {
             Some(IntOrString::String(name)) => Some(name.clone()),
             _ => None,

@@ -83,7 +83,7 @@ pub(super) fn kept_from(look: &Look<'_>, flow: &Flow) -> Shut {
     let (addresses, ports, names) = match around {
         true => look.endpoints_of(flow.port),
         false => {
-            (look.addresses_of(&flow.to).into_iter().take(1).collect(), vec![flow.port.number], Vec::new())
+            (look.addresses_of(&flow.to).into_iter().take(1).collect(), vec![flow.port.number.into()], Vec::new())
         }
     };
     if protocol == Protocol::Sctp || addresses.is_empty() {

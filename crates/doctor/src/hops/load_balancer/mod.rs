@@ -172,7 +172,7 @@ impl Part<'_> {
     fn at_ports(&self, finding: Finding) -> Finding {
         match self.kind {
             Kind::LoadBalancer => finding,
-            _ => self.ports.iter().fold(finding, |finding, port| finding.at(*port)),
+            _ => finding.at_each(self.ports.iter().copied()),
         }
     }
 

@@ -75,7 +75,7 @@ impl<'a> Pool<'a> {
     }
 
     fn at(&self, finding: Finding) -> Finding {
-        self.ports.iter().fold(finding, |finding, port| finding.at(*port))
+        finding.at_each(self.ports.iter().copied())
     }
 
     fn title(&self) -> String {

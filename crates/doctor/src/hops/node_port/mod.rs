@@ -219,7 +219,7 @@ fn opened(look: &Look<'_>) -> Answer {
             .seen(format!("kube-proxy of {}", first.name), "nodePortAddresses", networks.join(", "))
             .fix("add the network of the nodes to nodePortAddresses of kube-proxy, and restart it")
             .surely(shut.len() == all.len());
-        found.push(ports.iter().fold(finding, |finding, port| finding.at(*port)).into());
+        found.push(finding.at_each(ports).into());
     }
     if let Some((_, (why, cause))) = unread.first() {
         let names: Vec<&str> = unread.iter().map(|(node, _)| node.name.as_str()).collect();
@@ -266,7 +266,7 @@ fn local(look: &Look<'_>) -> Result<Answer, Answer> {
     if look.is_ours() {
         finding = finding.fix(look.annotate("loadbalancer.openstack.org/enable-health-monitor=true"));
     }
-    Ok(bare.into_iter().fold(finding, Finding::at).into())
+    Ok(finding.at_each(bare).into())
 }
 
 /// Returns whether a member of a pool is on a node without a ready endpoint.
