@@ -15,6 +15,8 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use openstack_ccm_core::service::Protocol;
 
+use crate::facts::name_of;
+
 /// The destination of packets as a policy sees it.
 #[derive(Clone, Copy, Debug)]
 pub struct Destination<'a> {
@@ -56,7 +58,7 @@ pub fn shut_in(policies: &[NetworkPolicy], to: Destination<'_>) -> Shut {
         let is_neighbour = namespace(policy) == to.namespace && !is_of_application(policy, to.selector);
         let uses = is_neighbour || allows_pods(policy, to) || namespace(policy).contains("cert-manager");
         let list = if uses { &mut found.users } else { &mut found.others };
-        list.push(title(policy));
+        list.push(name_of(&policy.metadata));
     }
     found
 }
@@ -68,11 +70,6 @@ fn is_of_application(policy: &NetworkPolicy, selector: &BTreeMap<String, String>
 
 fn is_for_all_of(policy: &NetworkPolicy, other: &NetworkPolicy) -> bool {
     namespace(policy) == namespace(other) && covers(policy, other)
-}
-
-/// `namespace/name`
-fn title(policy: &NetworkPolicy) -> String {
-    format!("{}/{}", namespace(policy), policy.metadata.name.as_deref().unwrap_or_default())
 }
 
 fn namespace(policy: &NetworkPolicy) -> &str {
@@ -115,7 +112,8 @@ fn allows(policy: &NetworkPolicy, to: Destination<'_>) -> bool {
             let is_block = !to.addresses.is_empty() && to.addresses.iter().all(|one| is_in_block(peer, *one));
             is_block || (to.around && is_pod(policy, peer, to))
         };
-        allows_ports(rule.ports.as_deref(), to.protocol, to.ports, to.names) && (peers.is_empty() || peers.iter().any(is_peer))
+        allows_ports(rule.ports.as_deref(), to.protocol, to.ports, to.names)
+            && (peers.is_empty() || peers.iter().any(is_peer))
     })
 }
 
@@ -220,7 +218,7 @@ pub fn entrance(policies: &[NetworkPolicy], to: Entry<'_>) -> Entrance {
     };
     let count = to.sources.iter().filter(admitted).count();
     Entrance {
-        policies: selecting.iter().map(|policy| title(policy)).collect(),
+        policies: selecting.iter().map(|policy| name_of(&policy.metadata)).collect(),
         open: if from_everywhere || (count > 0 && count == to.sources.len()) {
             Some(true)
         } else if count == 0 && peers().all(|peer| peer.ip_block.is_none() || !to.sources.is_empty()) {

@@ -17,20 +17,13 @@ impl Answer {
         Self(if checks.is_empty() { vec![otherwise()] } else { checks })
     }
 
-    /// Judges each subject, and drops duplicate results; without a subject the answer is `of_none`.
+    /// Judges each subject; without a subject the answer is `of_none`.
     pub fn each<T>(
         subjects: impl IntoIterator<Item = T>,
         of_none: impl FnOnce() -> Check,
-        mut judge: impl FnMut(T) -> Check,
+        judge: impl FnMut(T) -> Check,
     ) -> Self {
-        let mut checks: Vec<Check> = Vec::new();
-        for subject in subjects {
-            let check = judge(subject);
-            if !checks.contains(&check) {
-                checks.push(check);
-            }
-        }
-        Self::found(checks, of_none)
+        Self::found(subjects.into_iter().map(judge).collect(), of_none)
     }
 
     /// Appends another answer.

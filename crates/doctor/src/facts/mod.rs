@@ -11,7 +11,8 @@ pub use cluster::{
 };
 pub(crate) use service::is_proxy_protocol;
 pub use service::{
-    BackendFacts, CustomResource, EventFact, Host, PathFact, ServedBy, ServiceFacts, WantedStatus,
+    BackendFacts, CustomResource, EventFact, Host, PathFact, ServedBy, ServiceFacts, WantedStatus, entries,
+    name_of,
 };
 
 /// A fact, or why it could not be gathered.

@@ -4,7 +4,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::look::Look;
 use crate::code::{Code, Stops};
-use crate::facts::{ControllerFact, EventFact, Forecast, ServedBy};
+use crate::facts::{ControllerFact, EventFact, Forecast};
 use crate::finding::{Check, Finding, Fix, ok, skipped};
 use crate::question::{Answer, questions, read};
 
@@ -29,15 +29,9 @@ questions! {
 }
 
 pub(super) fn judge(look: &Look<'_>) -> Questions {
-    let leads = match &look.facts.served_by {
-        ServedBy::Ours => leads(look).into(),
-        ServedBy::Class(class) if class.is_empty() => {
-            skipped("served without a class: remove --load-balancer-class").into()
-        }
-        ServedBy::Class(class) => {
-            skipped(format!("served by class {class}: add --load-balancer-class={class}")).into()
-        }
-        ServedBy::AnotherCloud(cloud, _) => skipped(format!("served by the controller of {cloud}")).into(),
+    let leads = match look.facts.served_by.others() {
+        Some(others) => skipped(others).into(),
+        None => leads(look).into(),
     };
     Questions { leads, others: others(look).into(), deletion: deletion(look), events: events(look).into() }
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
 use ipnet::IpNet;
-use k8s_openapi::api::core::v1::{LoadBalancerIngress, Pod, Service, ServicePort};
+use k8s_openapi::api::core::v1::{LoadBalancerIngress, Pod, ServicePort};
 use k8s_openapi::api::discovery::v1::{Endpoint, EndpointSlice};
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use openstack_ccm_core::service::Protocol;
@@ -16,7 +16,7 @@ use crate::backend::{Entrance, Expectation, Judgement, judge};
 use crate::code::Stops;
 use crate::facts::{
     Basis, CloudFacts, ClusterFacts, Forecast, ForeignPolicy, Host, Looked, NodeFact, PathFact, PoolFact,
-    ServedBy, ServiceFacts, is_proxy_protocol,
+    ServedBy, ServiceFacts, entries, is_proxy_protocol, name_of,
 };
 use crate::finding::{Check, Fix, Gap, gap, skipped};
 use crate::hop::{Flow, Port};
@@ -28,7 +28,7 @@ pub(super) struct Look<'a> {
     pub(super) cluster: &'a ClusterFacts,
     pub(super) facts: &'a ServiceFacts,
     /// The published entries.
-    pub(super) entries: Vec<LoadBalancerIngress>,
+    pub(super) entries: &'a [LoadBalancerIngress],
     /// The requirements of the path, or, where a setting is invalid, those that the load balancer keeps.
     pub(super) path: Looked<PathFact>,
 }
@@ -176,7 +176,7 @@ impl<'a> Look<'a> {
     }
 
     pub(super) fn key(&self) -> String {
-        key(&self.facts.service)
+        name_of(&self.facts.service.metadata)
     }
 
     /// `Service shop/web`
@@ -186,7 +186,7 @@ impl<'a> Look<'a> {
 
     /// Returns the command that changes an annotation of the Service.
     pub(super) fn annotate(&self, change: &str) -> Fix {
-        Fix::kubectl(self.namespace(), ["annotate", "service", self.name(), change])
+        Fix::service(&self.facts.service, "annotate", &[change])
     }
 
     pub(super) fn namespace(&self) -> &str {
@@ -436,17 +436,6 @@ pub(super) fn is_behind(cloud: &CloudFacts, address: IpAddr) -> bool {
 /// Lists addresses as text.
 pub(super) fn listed(addresses: &[IpAddr]) -> String {
     some_of(&addresses.iter().map(ToString::to_string).collect::<Vec<_>>(), 5)
-}
-
-/// `shop/web`
-pub(super) fn key(service: &Service) -> String {
-    let part = |part: &Option<String>| part.clone().unwrap_or_default();
-    format!("{}/{}", part(&service.metadata.namespace), part(&service.metadata.name))
-}
-
-pub(super) fn entries(service: &Service) -> Vec<LoadBalancerIngress> {
-    let status = service.status.as_ref().and_then(|status| status.load_balancer.as_ref());
-    status.and_then(|status| status.ingress.clone()).unwrap_or_default()
 }
 
 /// Returns the address or hostname to which clients of an entry connect.

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 use super::look::{Look, is_behind, listed};
 use crate::code::{Code, Stops};
-use crate::facts::Host;
+use crate::facts::{Host, name_of};
 use crate::finding::{Check, Finding, Fix, ok, skipped, unknown, unseen};
 use crate::hop::Scope;
 use crate::leftovers::dns;
@@ -211,12 +211,9 @@ fn no_override(what: &str, names: &BTreeSet<String>) -> String {
 /// Returns the Service, `namespace/name`, to which a line leads, if that Service does not exist.
 fn gone(look: &Look<'_>, line: &dns::Line) -> Option<String> {
     let (name, namespace) = dns::service_of(line.target.as_deref()?)?;
-    let services = look.cluster.services.as_ref().ok()?;
-    let is_it = |service: &k8s_openapi::api::core::v1::Service| {
-        service.metadata.name.as_deref() == Some(name)
-            && service.metadata.namespace.as_deref() == Some(namespace)
-    };
-    (!services.iter().any(is_it)).then(|| format!("{namespace}/{name}"))
+    let title = format!("{namespace}/{name}");
+    let mut services = look.cluster.services.as_ref().ok()?.iter();
+    services.all(|service| name_of(&service.metadata) != title).then_some(title)
 }
 
 fn aliases(look: &Look<'_>, names: &BTreeSet<String>) -> Result<Answer, Answer> {

@@ -6,11 +6,9 @@ use jiff::SignedDuration;
 use k8s_openapi::api::core::v1::{LoadBalancerIngress, Service};
 
 use super::controller::{self, last_writer};
-use super::look::{
-    Look, all_shown, destination, entries, is_behind, is_short_circuited, key, listed, port_of, shown,
-};
+use super::look::{Look, all_shown, destination, is_behind, is_short_circuited, listed, port_of, shown};
 use crate::code::{Code, Stops};
-use crate::facts::{CloudFacts, Forecast, PathFact, ServedBy};
+use crate::facts::{CloudFacts, Forecast, PathFact, ServedBy, entries, name_of};
 use crate::finding::{Check, Finding, Fix, ok, skipped, unknown};
 use crate::hop::{Port, Scope};
 use crate::leftovers::{external_ips_of, without_external_ip};
@@ -45,7 +43,7 @@ pub(super) fn judge(look: &Look<'_>) -> Questions {
         return Questions { published: unpublished(look).into(), ..Questions::all(nothing) };
     }
     Questions {
-        published: ok(format!("published: {}", all_shown(&look.entries))).into(),
+        published: ok(format!("published: {}", all_shown(look.entries))).into(),
         addresses: addresses(look),
         modes: modes(look).into(),
         wanted: would_publish(look),
@@ -219,8 +217,7 @@ fn remedy(look: &Look<'_>) -> Fix {
     match &look.facts.served_by {
         // The controller restores the mode: whoever writes last is another program.
         ServedBy::Ours if look.cluster.controller.as_ref().is_ok_and(|controller| controller.works) => {
-            let words = ["get", "service", look.name(), "--output", "yaml", "--show-managed-fields"];
-            Fix::kubectl(look.namespace(), words)
+            Fix::service(&look.facts.service, "get", &["--output", "yaml", "--show-managed-fields"])
         }
         ServedBy::Ours => {
             "run openstack-ccm as the controller of this Service: it publishes ipMode: Proxy".into()
@@ -239,7 +236,7 @@ fn remedy(look: &Look<'_>) -> Fix {
 fn dropped(look: &Look<'_>, needs: &str) -> Finding {
     let text = format!("the API server drops ipMode, so nodes short-circuit, but {needs}");
     Finding::new(Code::D202, text)
-        .seen(look.object(), FIELD, all_shown(&look.entries))
+        .seen(look.object(), FIELD, all_shown(look.entries))
         .seen("API server", "a status written on trial", "came back without its mode")
         .fix(
             "upgrade the API server to 1.30 or newer, and until then publish a hostname with the annotation \
@@ -306,18 +303,18 @@ fn shared(look: &Look<'_>) -> Result<Answer, Answer> {
     let missing = "other Services on the address are not known";
     let services = read(&look.cluster.services, missing, Stops::Inside)?;
     let mut found = Vec::new();
-    for other in services.iter().filter(|other| key(other) != look.key()) {
+    for other in services.iter().filter(|other| name_of(&other.metadata) != look.key()) {
         for theirs in entries(other).iter().filter(|entry| entry.ip.is_some()) {
             let differs = look
                 .entries
                 .iter()
                 .any(|ours| ours.ip == theirs.ip && is_short_circuited(ours) != is_short_circuited(theirs));
             if differs {
-                let text = format!("{} publishes {}", key(other), shown(theirs));
+                let text = format!("{} publishes {}", name_of(&other.metadata), shown(theirs));
                 found.push(
                     Finding::new(Code::D205, text)
-                        .seen(format!("Service {}", key(other)), FIELD, shown(theirs))
-                        .seen(look.object(), FIELD, all_shown(&look.entries))
+                        .seen(format!("Service {}", name_of(&other.metadata)), FIELD, shown(theirs))
+                        .seen(look.object(), FIELD, all_shown(look.entries))
                         .into(),
                 );
             }
@@ -348,10 +345,10 @@ fn external_ips(look: &Look<'_>) -> Answer {
             };
             let text = format!(
                 "nodes send packets for {ip} to the pods of {}, which has it in externalIPs",
-                key(service)
+                name_of(&service.metadata)
             );
             let finding = Finding::new(Code::D208, text)
-                .seen(format!("Service {}", key(service)), "spec.externalIPs", ip)
+                .seen(format!("Service {}", name_of(&service.metadata)), "spec.externalIPs", ip)
                 .fix(without_external_ip(service, ip));
             found.push(finding.at(flow.port).to(flow.to).into());
         }

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 use super::look::Look;
 use crate::code::{Code, Stops};
-use crate::facts::{CloudFacts, ForeignPolicy, NodeFact};
+use crate::facts::{CloudFacts, ForeignPolicy, NodeFact, name_of};
 use crate::finding::{Check, Finding, Fix, ok, skipped, unknown};
 use crate::firewall::{Packet, Passage, passage};
 use crate::hop::{Flow, Port, Scope};
@@ -82,9 +82,11 @@ pub(super) fn kept_from(look: &Look<'_>, flow: &Flow) -> Shut {
     let around = look.around().contains(&flow.to);
     let (addresses, ports, names) = match around {
         true => look.endpoints_of(flow.port),
-        false => {
-            (look.addresses_of(&flow.to).into_iter().take(1).collect(), vec![flow.port.number.into()], Vec::new())
-        }
+        false => (
+            look.addresses_of(&flow.to).into_iter().take(1).collect(),
+            vec![flow.port.number.into()],
+            Vec::new(),
+        ),
     };
     if protocol == Protocol::Sctp || addresses.is_empty() {
         return Shut::default();
@@ -124,13 +126,10 @@ fn shut_in_from(
 }
 
 /// Returns the command that adds a network to the egress of a policy, `namespace/name`.
-fn open_to(policies: &[NetworkPolicy], name: &str, cidr: &str) -> Fix {
-    let (namespace, name) = name.split_once('/').unwrap_or(("", name));
-    let is_it = |policy: &&NetworkPolicy| {
-        policy.metadata.namespace.as_deref() == Some(namespace)
-            && policy.metadata.name.as_deref() == Some(name)
-    };
-    let spec = policies.iter().find(is_it).and_then(|policy| policy.spec.as_ref());
+fn open_to(policies: &[NetworkPolicy], title: &str, cidr: &str) -> Fix {
+    let (namespace, name) = title.split_once('/').unwrap_or(("", title));
+    let policy = policies.iter().find(|policy| name_of(&policy.metadata) == title);
+    let spec = policy.and_then(|policy| policy.spec.as_ref());
     let has_rules = spec.is_some_and(|spec| spec.egress.is_some());
     let rule = json!({"to": [{"ipBlock": {"cidr": cidr}}]});
     let (path, value) = if has_rules { ("/spec/egress/-", rule) } else { ("/spec/egress", json!([rule])) };

@@ -12,9 +12,9 @@ mod hostnames;
 mod settings;
 mod tools;
 
-use crate::facts::{ClusterFacts, Looked};
+use crate::facts::{ClusterFacts, Looked, entries, name_of};
 use crate::finding::{Check, Finding, Fix, ok, unknown};
-use k8s_openapi::api::core::v1::{Service, ServiceSpec};
+use k8s_openapi::api::core::v1::{LoadBalancerIngress, Service, ServiceSpec};
 use serde_json::json;
 
 /// The label with which kube-proxy leaves a Service to another service proxy.
@@ -69,26 +69,17 @@ pub(crate) fn without_external_ip(service: &Service, address: &str) -> Fix {
     let rest =
         service.spec.iter().flat_map(|spec| spec.external_ips.iter().flatten()).filter(|ip| *ip != address);
     let patch = json!({"spec": {"externalIPs": rest.collect::<Vec<_>>()}}).to_string();
-    let part = |part: &Option<String>| part.clone().unwrap_or_default();
-    let (namespace, name) = (part(&service.metadata.namespace), part(&service.metadata.name));
-    Fix::kubectl(&namespace, ["patch", "service", &name, "--type", "merge", "--patch", &patch])
+    Fix::service(service, "patch", &["--type", "merge", "--patch", &patch])
 }
 
 /// Adds a warning if clients still depend on the workaround: Services that nodes short-circuit, because neither openstack-ccm nor
 /// an overlay publishes them with `ipMode: Proxy` yet.
 pub(crate) fn caution(cluster: &ClusterFacts, finding: Finding) -> Finding {
     let Ok(services) = &cluster.services else { return finding };
-    let by_address = services.iter().filter(|service| {
-        let status = service.status.as_ref().and_then(|status| status.load_balancer.as_ref());
-        let entries = status.and_then(|status| status.ingress.as_deref()).unwrap_or_default();
-        entries.iter().any(|entry| entry.ip.is_some() && entry.ip_mode.as_deref() != Some("Proxy"))
-    });
-    let names: Vec<String> = by_address
-        .map(|service| {
-            let part = |part: &Option<String>| part.clone().unwrap_or_default();
-            format!("{}/{}", part(&service.metadata.namespace), part(&service.metadata.name))
-        })
-        .collect();
+    let is_by_address =
+        |entry: &LoadBalancerIngress| entry.ip.is_some() && entry.ip_mode.as_deref() != Some("Proxy");
+    let by_address = services.iter().filter(|service| entries(service).iter().any(is_by_address));
+    let names: Vec<String> = by_address.map(|service| name_of(&service.metadata)).collect();
     if names.is_empty() {
         return finding;
     }

@@ -27,8 +27,7 @@ pub(super) fn walk(text: &str, target: &Target) -> Result<Walk, RulesError> {
         }
     }
     let found = is_there.then(|| format!("virtual service {target}"));
-    let listed =
-        Listed { kind: "virtual service", to_pod: "a real server", count: services, found, pods };
+    let listed = Listed { kind: "virtual service", to_pod: "a real server", count: services, found, pods };
     let mut walk = listed.walk(Format::Ipvs, target);
     if walk.fate == Fate::Through {
         walk.steps.push(

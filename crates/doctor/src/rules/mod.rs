@@ -93,17 +93,9 @@ impl fmt::Display for Fate {
                 f.write_str("through: no rule matches the address, so packets travel on to the load balancer")
             }
             Self::ToPod { pods, only_from } => {
-                write!(
-                    f,
-                    "to a pod: {}, around the load balancer",
-                    some_of(pods, 5)
-                )?;
+                write!(f, "to a pod: {}, around the load balancer", some_of(pods, 5))?;
                 if !only_from.is_empty() {
-                    write!(
-                        f,
-                        "; only from {}, others are dropped",
-                        some_of(only_from, 5)
-                    )?;
+                    write!(f, "; only from {}, others are dropped", some_of(only_from, 5))?;
                 }
                 Ok(())
             }
@@ -214,7 +206,6 @@ fn not_in_use(text: String) -> Finding {
 pub fn short_circuit(walk: &Walk, target: &Target) -> Option<Finding> {
     let Fate::ToPod { pods, .. } = &walk.fate else { return None };
     let text = format!("packets to {target} go to a pod, around the load balancer");
-    let finding =
-        Finding::new(Code::D302, text).seen("rules", "lead to", some_of(pods, 5));
+    let finding = Finding::new(Code::D302, text).seen("rules", "lead to", some_of(pods, 5));
     Some(walk.steps.iter().fold(finding, |finding, step| finding.seen("rules", "", step)))
 }

@@ -12,7 +12,7 @@ use openstack_ccm_openstack_api::octavia::{LoadBalancer, OperatingStatus, Provis
 use super::controller::age_while_made;
 use super::look::Look;
 use crate::code::{Code, Stops};
-use crate::facts::{CloudFacts, Forecast};
+use crate::facts::{CloudFacts, Forecast, PoolFact};
 use crate::finding::{Check, Finding, Fix, ok, skipped, unknown};
 use crate::hop::{Port, Scope};
 use crate::question::{Answer, questions, read};
@@ -184,57 +184,44 @@ impl Part<'_> {
 
 /// Lists the parts that packets of the Service meet; other Services may have listeners on this load balancer.
 fn parts<'a>(look: &Look<'_>, cloud: &'a CloudFacts, one: &'a LoadBalancer) -> Vec<Part<'a>> {
-    let ports: Vec<Port> = look.ports().map(|(port, _)| port).collect();
+    let all: Vec<Port> = look.ports().map(|(port, _)| port).collect();
+    let below = |kind: Kind,
+                 id: &'a str,
+                 name: String,
+                 provisioning: &'a ProvisioningStatus,
+                 ports: &[Port]| {
+        Part { kind, id, name, provisioning, operating: None, enabled: true, ports: ports.to_vec() }
+    };
     let mut parts = vec![Part {
-        kind: Kind::LoadBalancer,
-        id: &one.id,
-        name: one.name.clone(),
-        provisioning: &one.provisioning_status,
         operating: Some(&one.operating_status),
         enabled: one.admin_state_up,
-        ports: ports.clone(),
+        ..below(Kind::LoadBalancer, &one.id, one.name.clone(), &one.provisioning_status, &all)
     }];
     for listener in cloud.listeners() {
         let is_it = |port: &&Port| cloud.listener(**port).is_some_and(|one| one.id == listener.id);
+        let ports: Vec<Port> = all.iter().filter(is_it).copied().collect();
+        let name = listener.name.clone();
         parts.push(Part {
-            kind: Kind::Listener,
-            id: &listener.id,
-            name: listener.name.clone(),
-            provisioning: &listener.provisioning_status,
             operating: listener.operating_status.as_ref(),
             enabled: listener.admin_state_up,
-            ports: ports.iter().filter(is_it).copied().collect(),
+            ..below(Kind::Listener, &listener.id, name, &listener.provisioning_status, &ports)
         });
     }
-    for fact in cloud.pools() {
-        let pool = &fact.pool;
+    for PoolFact { pool, members, monitor } in cloud.pools() {
         let leads_there = |port: &&Port| cloud.pool(**port).is_some_and(|one| one.pool.id == pool.id);
-        let ports: Vec<Port> = ports.iter().filter(leads_there).copied().collect();
+        let ports: Vec<Port> = all.iter().filter(leads_there).copied().collect();
         parts.push(Part {
-            kind: Kind::Pool,
-            id: &pool.id,
-            name: pool.name.clone(),
-            provisioning: &pool.provisioning_status,
             operating: pool.operating_status.as_ref(),
             enabled: pool.admin_state_up,
-            ports: ports.clone(),
+            ..below(Kind::Pool, &pool.id, pool.name.clone(), &pool.provisioning_status, &ports)
         });
-        let members = fact.members.iter().map(|member| {
-            (Kind::Member, &member.member.id, member.name(), &member.member.provisioning_status)
+        let of_members = members.iter().map(|fact| {
+            below(Kind::Member, &fact.member.id, fact.name(), &fact.member.provisioning_status, &ports)
         });
-        let monitors = fact
-            .monitor
+        let of_monitor = monitor
             .iter()
-            .map(|one| (Kind::HealthMonitor, &one.id, String::new(), &one.provisioning_status));
-        parts.extend(members.chain(monitors).map(|(kind, id, name, provisioning)| Part {
-            kind,
-            id,
-            name,
-            provisioning,
-            operating: None,
-            enabled: true,
-            ports: ports.clone(),
-        }));
+            .map(|one| below(Kind::HealthMonitor, &one.id, String::new(), &one.provisioning_status, &ports));
+        parts.extend(of_members.chain(of_monitor));
     }
     parts.retain(|part| !part.ports.is_empty());
     parts

@@ -105,7 +105,7 @@ fn is_said_astray(look: &Look<'_>, cloud: &CloudFacts) -> bool {
 
 /// Returns the VIP's address, if it is the only published entry.
 pub(super) fn only_vip(look: &Look<'_>, cloud: &CloudFacts) -> Option<IpAddr> {
-    let [entry] = look.entries.as_slice() else { return None };
+    let [entry] = look.entries else { return None };
     let address: IpAddr = entry.ip.as_ref()?.parse().ok()?;
     let is_known = cloud.addresses().ok()?.contains(&address);
     (is_known && address.is_ipv4() && !cloud.floating().contains(&address)).then_some(address)

@@ -289,17 +289,14 @@ fn ports(look: &Look<'_>) -> Answer {
         );
         let finding = Finding::new(Code::D806, text)
             .seen(look.object(), "metadata.labels", format!("{SERVICE_PROXY_NAME}={other}"))
-            .fix(Fix::kubectl(
-                look.namespace(),
-                ["label", "service", look.name(), &format!("{SERVICE_PROXY_NAME}-")],
-            ));
+            .fix(Fix::service(&look.facts.service, "label", &[&format!("{SERVICE_PROXY_NAME}-")]));
         return Check::from(finding).into();
     }
     let patch = r#"{"spec":{"allocateLoadBalancerNodePorts":true}}"#;
     let found = look.without_node_port().into_iter().map(|port| {
         Finding::new(Code::D803, format!("port {} has no node port", port.number))
             .seen(look.object(), "spec.ports[].nodePort", "absent")
-            .fix(Fix::kubectl(look.namespace(), ["patch", "service", look.name(), "--patch", patch]))
+            .fix(Fix::service(&look.facts.service, "patch", &["--patch", patch]))
             .at(port)
             .into()
     });
