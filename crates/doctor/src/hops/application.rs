@@ -1,6 +1,7 @@
 //! Hop 9: whether the application reads the PROXY protocol header.
 
-use super::look::{Application, Look};
+use super::behind::Application;
+use super::look::Look;
 use crate::backend::{Expectation, Judgement, UNKNOWN};
 use crate::code::{Code, Stops};
 use crate::facts::ServedBy;

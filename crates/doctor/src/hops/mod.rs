@@ -2,7 +2,8 @@
 //!
 //! | module | hop |
 //! | --- | --- |
-//! | `look` | none: what several hops need |
+//! | `look` | none: what several hops need of the Service, what is published, and the cloud |
+//! | `behind` | none: what several hops need of the application |
 //! | `controller` | 0: the controller that serves the Service |
 //! | `name` | 1: what a name of the Service resolves to |
 //! | `status` | 2: what is published |
@@ -15,6 +16,7 @@
 //! | `application` | 9: whether the application expects the header |
 
 mod application;
+mod behind;
 mod controller;
 mod header;
 mod load_balancer;

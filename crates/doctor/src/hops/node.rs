@@ -5,7 +5,8 @@ use std::net::IpAddr;
 
 use ipnet::IpNet;
 
-use super::look::{Look, endpoints};
+use super::behind::endpoints;
+use super::look::Look;
 use crate::MAX_NAMES;
 use crate::code::{Code, Stops};
 use crate::facts::{Basis, NodeFact};

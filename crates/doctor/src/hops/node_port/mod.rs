@@ -16,7 +16,8 @@ use k8s_openapi::api::core::v1::{ContainerStatus, Pod};
 use k8s_openapi::api::discovery::v1::{Endpoint, EndpointSlice};
 use openstack_ccm_core::text::some_of;
 
-use super::look::{Look, endpoints, is_of, listed};
+use super::behind::{endpoints, is_of};
+use super::look::{Look, listed};
 use crate::MAX_NAMES;
 use crate::code::{Code, Stops};
 use crate::facts::{MemberFact, NodeFact, PoolFact, Unread};

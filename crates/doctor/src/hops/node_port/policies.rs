@@ -12,7 +12,8 @@ use crate::code::{Code, Stops};
 use crate::facts::ForeignPolicy;
 use crate::finding::{Check, Finding, ok, unknown};
 use crate::hop::Port;
-use crate::hops::look::{Look, destination, endpoints};
+use crate::hops::behind::endpoints;
+use crate::hops::look::{Look, destination};
 use crate::policy::{Entrance, Entry, entrance};
 use crate::question::{Answer, read};
 
