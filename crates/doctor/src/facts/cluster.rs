@@ -34,6 +34,18 @@ pub struct ClusterFacts {
     pub workloads: Looked<Vec<Workload>>,
 }
 
+impl ClusterFacts {
+    /// Lists the nodes on which clients may run, as far as they are known.
+    pub(crate) fn live_nodes(&self) -> impl Iterator<Item = &NodeFact> {
+        self.nodes.iter().flatten().filter(|node| !node.dead)
+    }
+
+    /// Lists the addresses of all nodes.
+    pub(crate) fn node_addresses(&self) -> impl Iterator<Item = IpAddr> {
+        self.nodes.iter().flatten().flat_map(|node| node.addresses.iter().copied())
+    }
+}
+
 /// The facts in the Lease of the controllers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ControllerFact {

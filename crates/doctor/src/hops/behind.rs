@@ -44,8 +44,7 @@ impl Look<'_> {
     pub(super) fn applications(&self) -> Vec<Application> {
         let Ok(backend) = &self.facts.backend else { return Vec::new() };
         let sources = self.sources();
-        let nodes: Vec<IpAddr> =
-            self.cluster.nodes.iter().flatten().flat_map(|node| node.addresses.clone()).collect();
+        let nodes: Vec<IpAddr> = self.cluster.node_addresses().collect();
         let mut all: Vec<Application> = Vec::new();
         for (port, spec) in self.ports().filter(|(port, _)| port.protocol == Protocol::Tcp) {
             let header = self.path().is_ok_and(|path| path.sends_header(port));
@@ -105,8 +104,7 @@ impl Look<'_> {
             sources.extend(members.filter_map(|member| cloud.sends_from(&member.member)));
         }
         if !self.is_local() {
-            let nodes = self.cluster.nodes.iter().flatten().flat_map(|node| &node.addresses);
-            sources.extend(nodes.map(|address| IpNet::from(*address)));
+            sources.extend(self.cluster.node_addresses().map(IpNet::from));
         }
         sources.into_iter().collect()
     }
@@ -114,11 +112,10 @@ impl Look<'_> {
     /// Lists the destinations to which all nodes send packets around the load balancer: by the mode, or because no service proxy honours
     /// the mode, and it does no harm.
     pub(super) fn around(&self) -> Vec<String> {
+        let mut nodes = self.cluster.live_nodes().peekable();
         let strays = self.left_to().is_none()
-            && self.cluster.nodes.as_ref().is_ok_and(|nodes| {
-                let mut nodes = nodes.iter().filter(|node| !node.dead).peekable();
-                nodes.peek().is_some() && nodes.all(|node| !node.honours && node.basis != Basis::Guessed)
-            })
+            && nodes.peek().is_some()
+            && nodes.all(|node| !node.honours && node.basis != Basis::Guessed)
             && !self.needs_load_balancer();
         let by_address = self.entries.iter().filter(|entry| strays && entry.ip.is_some());
         self.short_circuited().chain(by_address).filter_map(destination).collect()

@@ -133,30 +133,23 @@ fn host(look: &Look<'_>, name: &str) -> Check {
     let shown = addresses.iter().map(ToString::to_string).collect::<Vec<_>>();
     let (right, wrong): (Vec<IpAddr>, Vec<IpAddr>) =
         addresses.iter().copied().partition(|address| of_balancer.contains(address));
-    if wrong.is_empty() && !right.is_empty() {
-        if look.is_external() && right.iter().all(|address| is_behind(cloud, *address)) {
-            let shown = some_of(&shown, 3);
-            let text = format!(
-                "{name} {how} {shown}, but clients outside the cluster need {}",
-                listed(&cloud.floating())
-            );
-            return Finding::new(Code::D105, text)
-                .seen(look.object(), "status.loadBalancer.ingress[].hostname", name)
-                .to(name)
-                .stops(Stops::Outside)
-                .into();
-        }
-        return ok(format!("{name} {how} {}", some_of(&shown, 3)));
+    let shown = some_of(&shown, 3);
+    let said = |finding: Finding| {
+        finding.seen(look.object(), "status.loadBalancer.ingress[].hostname", name).to(name)
+    };
+    if !wrong.is_empty() || right.is_empty() {
+        let text = format!("{name} {how} {shown}, which does not match the load balancer's addresses");
+        return said(Finding::new(Code::D105, text))
+            .seen("load balancer", "addresses", listed(&of_balancer))
+            .surely(right.is_empty())
+            .into();
     }
-    Finding::new(
-        Code::D105,
-        format!("{name} {how} {}, which does not match the load balancer's addresses", some_of(&shown, 3)),
-    )
-    .seen(look.object(), "status.loadBalancer.ingress[].hostname", name)
-    .seen("load balancer", "addresses", listed(&of_balancer))
-    .to(name)
-    .surely(right.is_empty())
-    .into()
+    if !look.is_external() || !right.iter().all(|address| is_behind(cloud, *address)) {
+        return ok(format!("{name} {how} {shown}"));
+    }
+    let needed = listed(&cloud.floating());
+    let text = format!("{name} {how} {shown}, but clients outside the cluster need {needed}");
+    said(Finding::new(Code::D105, text)).stops(Stops::Outside).into()
 }
 
 /// Finds hostnames that the pods that dialled could not resolve.

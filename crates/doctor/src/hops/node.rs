@@ -9,7 +9,7 @@ use super::behind::endpoints;
 use super::look::Look;
 use crate::MAX_NAMES;
 use crate::code::{Code, Stops};
-use crate::facts::{Basis, NodeFact};
+use crate::facts::Basis;
 use crate::finding::{Check, Finding, ok, skipped, unknown, unseen};
 use crate::hop::Scope;
 use crate::question::{Answer, questions, read};
@@ -46,10 +46,9 @@ pub(super) fn judge(look: &Look<'_>) -> Questions {
 }
 
 fn proxies(look: &Look<'_>) -> Result<Answer, Answer> {
-    let nodes = read(&look.cluster.nodes, "the nodes cannot be read", Stops::All)?;
+    read(&look.cluster.nodes, "the nodes cannot be read", Stops::All)?;
     let needs = look.needs_load_balancer();
-    let all =
-        nodes.iter().filter(|node| !node.dead).all(|node| !node.honours && node.basis != Basis::Guessed);
+    let all = look.cluster.live_nodes().all(|node| !node.honours && node.basis != Basis::Guessed);
     let judge = |((honours, basis, source, cause), names): (Group<'_>, Vec<&str>)| -> Check {
         let named = some_of(&names, MAX_NAMES);
         let how = match basis {
@@ -75,13 +74,13 @@ fn proxies(look: &Look<'_>) -> Result<Answer, Answer> {
             .on(names[0])
             .into()
     };
-    Ok(Answer::each(groups(nodes), || unknown("the cluster has no nodes"), judge))
+    Ok(Answer::each(groups(look), || unknown("the cluster has no nodes"), judge))
 }
 
 /// Returns whether some nodes may bypass the load balancer although the status forbids it, and that does no harm.
 pub(super) fn may_stray(look: &Look<'_>) -> bool {
-    let mut nodes = look.cluster.nodes.iter().flatten();
-    look.by_proxy() && !look.needs_load_balancer() && nodes.any(|node| !node.dead && !node.honours)
+    let mut nodes = look.cluster.live_nodes();
+    look.by_proxy() && !look.needs_load_balancer() && nodes.any(|node| !node.honours)
 }
 
 /// Judges the source ranges, which a node that short-circuits an address applies to its pods and its own processes.
@@ -95,11 +94,9 @@ fn ranges(look: &Look<'_>) -> Answer {
     }
     // The pods behind the Service stand for the other pods, whose addresses are in the same networks.
     let pods = look.facts.slices.iter().flatten().flat_map(endpoints);
-    let pods: Vec<IpAddr> = pods.flat_map(|one| &one.addresses).filter_map(|one| one.parse().ok()).collect();
-    let nodes: Vec<IpAddr> =
-        look.cluster.nodes.iter().flatten().flat_map(|node| node.addresses.clone()).collect();
-    let is_in = |address: &IpAddr| ranges.iter().any(|range| range.contains(address));
-    let (pods_in, nodes_in) = (pods.iter().any(is_in), nodes.iter().any(is_in));
+    let mut pods = pods.flat_map(|one| &one.addresses).filter_map(|one| one.parse().ok());
+    let is_in = |address: IpAddr| ranges.iter().any(|range| range.contains(&address));
+    let (pods_in, nodes_in) = (pods.any(is_in), look.cluster.node_addresses().any(is_in));
     if pods_in && nodes_in {
         return ok("the source ranges include the cluster's own clients").into();
     }
@@ -125,9 +122,9 @@ fn ranges(look: &Look<'_>) -> Answer {
 type Group<'a> = (bool, Basis, &'a str, &'a str);
 
 /// Groups the nodes by the verdict on their service proxies.
-fn groups(nodes: &[NodeFact]) -> BTreeMap<Group<'_>, Vec<&str>> {
+fn groups<'a>(look: &Look<'a>) -> BTreeMap<Group<'a>, Vec<&'a str>> {
     let mut groups: BTreeMap<Group<'_>, Vec<&str>> = BTreeMap::new();
-    for node in nodes.iter().filter(|node| !node.dead) {
+    for node in look.cluster.live_nodes() {
         let group = (node.honours, node.basis, node.source.as_str(), node.cause.as_str());
         groups.entry(group).or_default().push(&node.name);
     }

@@ -180,7 +180,6 @@ fn outward(look: &Look<'_>) -> Answer {
     let Ok(cloud) = look.cloud() else {
         return skipped("the security groups of the nodes are not known").into();
     };
-    let nodes = || look.cluster.nodes.iter().flatten().filter(|node| !node.dead);
     let mut found: Vec<Check> = Vec::new();
     for flow in look.flows() {
         let Some(address) = look.addresses_of(&flow.to).first().copied() else { continue };
@@ -198,7 +197,7 @@ fn outward(look: &Look<'_>) -> Answer {
             Some(passage(&cloud.network, machine, &packet))
         };
         let all: Vec<(&NodeFact, Passage)> =
-            nodes().filter_map(|node| Some((node, passage_of(node)?))).collect();
+            look.cluster.live_nodes().filter_map(|node| Some((node, passage_of(node)?))).collect();
         let shut: Vec<&str> = all
             .iter()
             .filter(|(_, passage)| *passage == Passage::Closed)
@@ -230,17 +229,14 @@ fn range(look: &Look<'_>, cloud: &CloudFacts, flow: &Flow) -> Option<Check> {
     if networks.is_empty() {
         return None;
     }
-    let of_nodes = || look.cluster.nodes.iter().flatten().flat_map(|node| node.addresses.clone()).collect();
     let sources: Vec<IpAddr> = match (&cloud.translated, cloud.floating().contains(&address)) {
-        (_, false) => of_nodes(),
+        (_, false) => look.cluster.node_addresses().collect(),
         (Some(Ok(translated)), true) => translated.clone(),
-        (Some(Err(cause)), true) => {
+        (Some(Err(_)) | None, true) => {
+            let cause = cloud.translated.iter().filter_map(|one| one.as_ref().err());
+            let cause: String = cause.map(|cause| format!(": {cause}")).collect();
             let text =
-                format!("the addresses from which the cluster connects to {address} are not known: {cause}");
-            return Some(unknown(text).about(Scope::to(flow.to.clone()), Stops::InsideThrough));
-        }
-        (None, true) => {
-            let text = format!("the addresses from which the cluster connects to {address} are not known");
+                format!("the addresses from which the cluster connects to {address} are not known{cause}");
             return Some(unknown(text).about(Scope::to(flow.to.clone()), Stops::InsideThrough));
         }
     };

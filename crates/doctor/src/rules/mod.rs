@@ -18,6 +18,7 @@ mod target;
 
 use std::fmt;
 
+use clap::ValueEnum;
 use openstack_ccm_core::text::some_of;
 use serde::Serialize;
 
@@ -27,7 +28,7 @@ use crate::finding::Finding;
 pub use target::{Target, TargetError, Transport};
 
 /// The format of a dump: the program that wrote it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum Format {
     /// `iptables-save`

@@ -17,15 +17,12 @@ use crate::hops::look::{Look, destination};
 use crate::policy::{Entrance, Entry, entrance};
 use crate::question::{Answer, read};
 
-fn node_addresses(look: &Look<'_>) -> impl Iterator<Item = IpNet> {
-    look.cluster.nodes.iter().flatten().flat_map(|node| &node.addresses).map(|address| IpNet::from(*address))
-}
-
 /// Judges the NetworkPolicies for ingress that select the pods.
 pub(super) fn policies(look: &Look<'_>, slices: &[EndpointSlice]) -> Result<Answer, Answer> {
     let policies = read(&look.cluster.policies, "NetworkPolicies cannot be read", Stops::All)?;
     let labels = &look.pod_labels();
-    let (sources, nodes) = (look.sources(), node_addresses(look).collect::<Vec<_>>());
+    let sources = look.sources();
+    let nodes: Vec<IpNet> = look.cluster.node_addresses().map(IpNet::from).collect();
     let pods = pod_addresses(slices);
     let around: Vec<String> = look.short_circuited().filter_map(destination).collect();
     let mut found: Vec<Check> = Vec::new();
