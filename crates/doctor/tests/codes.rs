@@ -958,18 +958,6 @@ fn a_missing_node_port_is_the_only_thing_that_is_named() {
     assert_eq!(errors, [Code::D803]);
 }
 
-/// Members keep working under any name.
-#[test]
-fn a_member_of_another_name_is_no_fault() {
-    let world = with(|world| {
-        let before = json!({"id": "m1", "address": "10.0.0.11", "protocol_port": 30443, "name": "by-hand"});
-        let mut after = before.clone();
-        after["name"] = json!("node1");
-        world.change(Kind::Member, before, after);
-    });
-    assert_eq!(world.codes(), []);
-}
-
 /// A pod that dialled and was answered proves what could not be looked at.
 #[test]
 fn an_answer_proves_the_way() {
