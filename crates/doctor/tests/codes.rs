@@ -769,27 +769,6 @@ fn what_is_not_seen_is_said_and_is_no_fault() {
     );
 }
 
-/// Half of the pods have the new configuration.
-#[test]
-fn a_rollout_that_is_half_done_ends_some_packets() {
-    let world = with(|world| {
-        let backend = world.facts.backend.as_mut().unwrap();
-        let mut other = nginx();
-        other["metadata"]["name"] = json!("web-2");
-        other["spec"]["containers"][0]["args"][1] = json!("--configmap=shop/other");
-        backend.pods.push(from_value(other).unwrap());
-        backend.config_maps.insert("shop/other".into(), Ok(Some(BTreeMap::new())));
-        let both = json!([{"addresses": ["10.244.1.7"], "targetRef": {"kind": "Pod", "name": "web-1"}},
-            {"addresses": ["10.244.1.8"], "targetRef": {"kind": "Pod", "name": "web-2"}}]);
-        world.facts.slices.as_mut().unwrap()[0].endpoints = from_value(both).unwrap();
-    });
-    assert!(
-        matches!(world.report().end(Origin::Outside), End::MayEnd(_, Code::D901, _)),
-        "{}",
-        world.report().sentence()
-    );
-}
-
 /// Pods of other namespaces are named, and are no alarm.
 #[test]
 fn a_policy_elsewhere_is_said_for_its_own_pods() {
