@@ -609,15 +609,6 @@ fn a_healthy_world_shows_nothing_and_packets_arrive() {
 }
 
 #[test]
-fn a_healthy_world_without_the_header_shows_nothing() {
-    let mut world = with(World::without_header);
-    world.publish(&json!({"ip": "203.0.113.10", "ipMode": "VIP"}));
-    let codes = world.codes();
-    assert!(codes.is_empty(), "{codes:?}");
-    assert_eq!(world.report().end(Origin::Pod), End::NoFault { around: true, unseen: BTreeSet::new() });
-}
-
-#[test]
 fn each_code_is_found_and_no_other_error() {
     for entry in TABLE {
         let world = world_with(entry.code);
