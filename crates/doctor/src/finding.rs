@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use k8s_openapi::api::core::v1::Service;
 use openstack_ccm_core::command::command;
 use serde::Serialize;
 
@@ -38,6 +39,13 @@ impl Fix {
     /// Creates a fix that is a `kubectl` command for an object in a namespace.
     pub fn kubectl<'a>(namespace: &'a str, words: impl IntoIterator<Item = &'a str>) -> Self {
         Self::command(["kubectl", "--namespace", namespace].into_iter().chain(words))
+    }
+
+    /// Creates a fix that is a `kubectl` command for a Service: `kubectl --namespace shop annotate service web …`.
+    pub fn service(service: &Service, verb: &str, words: &[&str]) -> Self {
+        let text = |part: &Option<String>| part.clone().unwrap_or_default();
+        let (namespace, name) = (text(&service.metadata.namespace), text(&service.metadata.name));
+        Self::kubectl(&namespace, [verb, "service", &name].into_iter().chain(words.iter().copied()))
     }
 }
 
@@ -123,6 +131,12 @@ impl Finding {
         self
     }
 
+    /// Limits the finding to packets to these ports.
+    #[must_use]
+    pub fn at_each(self, ports: impl IntoIterator<Item = Port>) -> Self {
+        ports.into_iter().fold(self, Self::at)
+    }
+
     /// Limits the finding to packets to an address or a hostname.
     #[must_use]
     pub fn to(mut self, to: impl Into<String>) -> Self {
@@ -159,6 +173,13 @@ pub enum Gap {
     NotSeen,
     /// Not seen either: whether an application reads the header that the load balancer sends.
     HeaderNotSeen,
+}
+
+impl Gap {
+    /// `not known`, `not seen`
+    pub fn title(self) -> &'static str {
+        if self == Self::NotKnown { "not known" } else { "not seen" }
+    }
 }
 
 /// Something that was not judged.

@@ -15,13 +15,15 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use openstack_ccm_core::service::Protocol;
 
+use crate::facts::name_of;
+
 /// The destination of packets as a policy sees it.
 #[derive(Clone, Copy, Debug)]
 pub struct Destination<'a> {
     /// The address of the load balancer, or those of the pods to which nodes short-circuit.
     pub addresses: &'a [IpAddr],
     /// The port there: one, or those of the pods.
-    pub ports: &'a [u16],
+    pub ports: &'a [i32],
     /// The names of ports of pods.
     pub names: &'a [&'a str],
     pub protocol: Protocol,
@@ -56,7 +58,7 @@ pub fn shut_in(policies: &[NetworkPolicy], to: Destination<'_>) -> Shut {
         let is_neighbour = namespace(policy) == to.namespace && !is_of_application(policy, to.selector);
         let uses = is_neighbour || allows_pods(policy, to) || namespace(policy).contains("cert-manager");
         let list = if uses { &mut found.users } else { &mut found.others };
-        list.push(title(policy));
+        list.push(name_of(&policy.metadata));
     }
     found
 }
@@ -68,11 +70,6 @@ fn is_of_application(policy: &NetworkPolicy, selector: &BTreeMap<String, String>
 
 fn is_for_all_of(policy: &NetworkPolicy, other: &NetworkPolicy) -> bool {
     namespace(policy) == namespace(other) && covers(policy, other)
-}
-
-/// `namespace/name`
-fn title(policy: &NetworkPolicy) -> String {
-    format!("{}/{}", namespace(policy), policy.metadata.name.as_deref().unwrap_or_default())
 }
 
 fn namespace(policy: &NetworkPolicy) -> &str {
@@ -115,23 +112,29 @@ fn allows(policy: &NetworkPolicy, to: Destination<'_>) -> bool {
             let is_block = !to.addresses.is_empty() && to.addresses.iter().all(|one| is_in_block(peer, *one));
             is_block || (to.around && is_pod(policy, peer, to))
         };
-        allows_ports(rule.ports.as_deref(), to) && (peers.is_empty() || peers.iter().any(is_peer))
+        allows_ports(rule.ports.as_deref(), to.protocol, to.ports, to.names)
+            && (peers.is_empty() || peers.iter().any(is_peer))
     })
 }
 
-fn allows_ports(ports: Option<&[NetworkPolicyPort]>, to: Destination<'_>) -> bool {
-    let ports = ports.unwrap_or_default();
-    let allows = |one: &NetworkPolicyPort, wanted: u16| {
-        let fits = one.protocol.as_deref().unwrap_or("TCP") == to.protocol.as_str();
-        let last = one.end_port.unwrap_or_default();
-        fits && match &one.port {
-            None => true,
-            Some(IntOrString::Int(first)) => (*first..=last.max(*first)).contains(&i32::from(wanted)),
-            // A named port is a port of a pod: an address outside has none.
-            Some(IntOrString::String(name)) => to.names.contains(&name.as_str()),
-        }
+/// Returns whether the ports of a rule include these, which have numbers and, at a pod, names.
+fn allows_ports(
+    rule: Option<&[NetworkPolicyPort]>,
+    protocol: Protocol,
+    numbers: &[i32],
+    names: &[&str],
+) -> bool {
+    let rule = rule.unwrap_or_default();
+    let fits = |one: &NetworkPolicyPort, number: i32| {
+        one.protocol.as_deref().unwrap_or("TCP") == protocol.as_str()
+            && match &one.port {
+                None => true,
+                Some(IntOrString::Int(first)) => (*first..=one.end_port.unwrap_or(*first)).contains(&number),
+                // A named port is a port of a pod: an address outside has none.
+                Some(IntOrString::String(name)) => names.contains(&name.as_str()),
+            }
     };
-    ports.is_empty() || to.ports.iter().all(|wanted| ports.iter().any(|one| allows(one, *wanted)))
+    rule.is_empty() || numbers.iter().all(|number| rule.iter().any(|one| fits(one, *number)))
 }
 
 fn is_in_block(peer: &NetworkPolicyPeer, address: IpAddr) -> bool {
@@ -205,7 +208,8 @@ pub fn entrance(policies: &[NetworkPolicy], to: Entry<'_>) -> Entrance {
     let rules = selecting
         .iter()
         .flat_map(|policy| policy.spec.as_ref().and_then(|spec| spec.ingress.as_deref()).unwrap_or_default());
-    let rules: Vec<_> = rules.filter(|rule| lets_in(rule.ports.as_deref(), to)).collect();
+    let fits = |ports: Option<&[NetworkPolicyPort]>| allows_ports(ports, to.protocol, to.numbers, to.names);
+    let rules: Vec<_> = rules.filter(|rule| fits(rule.ports.as_deref())).collect();
     let peers = || rules.iter().flat_map(|rule| rule.from.as_deref().unwrap_or_default());
     let from_everywhere = rules.iter().any(|rule| rule.from.as_ref().is_none_or(Vec::is_empty));
     let admitted = |source: &&IpNet| {
@@ -214,7 +218,7 @@ pub fn entrance(policies: &[NetworkPolicy], to: Entry<'_>) -> Entrance {
     };
     let count = to.sources.iter().filter(admitted).count();
     Entrance {
-        policies: selecting.iter().map(|policy| title(policy)).collect(),
+        policies: selecting.iter().map(|policy| name_of(&policy.metadata)).collect(),
         open: if from_everywhere || (count > 0 && count == to.sources.len()) {
             Some(true)
         } else if count == 0 && peers().all(|peer| peer.ip_block.is_none() || !to.sources.is_empty()) {
@@ -270,20 +274,6 @@ pub(crate) fn is_selected(selector: &LabelSelector, labels: &BTreeMap<String, St
         }
     });
     by_label && by_expression
-}
-
-/// Returns whether the ports of a rule include those of the pods.
-fn lets_in(ports: Option<&[NetworkPolicyPort]>, to: Entry<'_>) -> bool {
-    let ports = ports.unwrap_or_default();
-    let fits = |one: &NetworkPolicyPort, number: i32| {
-        one.protocol.as_deref().unwrap_or("TCP") == to.protocol.as_str()
-            && match &one.port {
-                None => true,
-                Some(IntOrString::Int(first)) => (*first..=one.end_port.unwrap_or(*first)).contains(&number),
-                Some(IntOrString::String(name)) => to.names.contains(&name.as_str()),
-            }
-    };
-    ports.is_empty() || to.numbers.iter().all(|number| ports.iter().any(|one| fits(one, *number)))
 }
 
 #[cfg(test)]

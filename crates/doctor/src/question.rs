@@ -3,8 +3,9 @@
 //! The report of a hop is built from a struct with a field for each question, and an answer is never empty. So a forgotten
 //! question does not compile, and a question without an answer is unknown: neither looks like a hop without problems.
 
-use crate::finding::Check;
-use crate::hop::Hop;
+use crate::code::Stops;
+use crate::finding::{Check, Finding, unknown};
+use crate::hop::{Hop, Scope};
 
 /// The answer to one question.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,20 +17,13 @@ impl Answer {
         Self(if checks.is_empty() { vec![otherwise()] } else { checks })
     }
 
-    /// Judges each subject, and drops duplicate results; without a subject the answer is `of_none`.
+    /// Judges each subject; without a subject the answer is `of_none`.
     pub fn each<T>(
         subjects: impl IntoIterator<Item = T>,
         of_none: impl FnOnce() -> Check,
-        mut judge: impl FnMut(T) -> Check,
+        judge: impl FnMut(T) -> Check,
     ) -> Self {
-        let mut checks: Vec<Check> = Vec::new();
-        for subject in subjects {
-            let check = judge(subject);
-            if !checks.contains(&check) {
-                checks.push(check);
-            }
-        }
-        Self::found(checks, of_none)
+        Self::found(subjects.into_iter().map(judge).collect(), of_none)
     }
 
     /// Appends another answer.
@@ -48,6 +42,36 @@ impl From<Check> for Answer {
     fn from(check: Check) -> Self {
         Self(vec![check])
     }
+}
+
+impl From<Finding> for Answer {
+    fn from(finding: Finding) -> Self {
+        Check::from(finding).into()
+    }
+}
+
+impl From<Box<Check>> for Answer {
+    fn from(check: Box<Check>) -> Self {
+        (*check).into()
+    }
+}
+
+/// The answer where the question could be asked, or what was missing.
+impl From<Result<Self, Self>> for Answer {
+    fn from(asked: Result<Self, Self>) -> Self {
+        asked.unwrap_or_else(|missing| missing)
+    }
+}
+
+/// Returns a fact, or, where it could not be gathered, an answer that says so: `the nodes cannot be read: forbidden`. That matters to
+/// the packets of these clients.
+pub(crate) fn read<'a, T>(
+    fact: &'a Result<T, String>,
+    missing: &str,
+    matters: Stops,
+) -> Result<&'a T, Answer> {
+    let gap = |cause: &String| unknown(format!("{missing}: {cause}")).about(Scope::default(), matters);
+    fact.as_ref().map_err(|cause| gap(cause).into())
 }
 
 /// The result of a hop, built only from the answers to its questions.
@@ -89,10 +113,11 @@ macro_rules! questions {
         }
 
         impl $name {
-            /// Answers all questions with the same check.
+            /// Answers all questions alike.
             #[allow(dead_code, reason = "not every hop has something that answers all of its questions")]
-            pub(super) fn all(check: &$crate::finding::Check) -> Self {
-                Self { $($question: check.clone().into(),)+ }
+            pub(super) fn all(answer: impl Into<$crate::question::Answer>) -> Self {
+                let answer = answer.into();
+                Self { $($question: answer.clone(),)+ }
             }
 
             pub(super) fn report(self) -> $crate::question::HopReport {

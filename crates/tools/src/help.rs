@@ -97,7 +97,10 @@ pub const TABLE: &[Help] = &[
     ),
     help(
         "hand-back",
-        &["hand-back --cloud-config=cloud.conf", "hand-back --cloud-config=cloud.conf --apply"],
+        &[
+            "hand-back --cloud-config=cloud.conf --cluster-name=NAME",
+            "hand-back --cloud-config=cloud.conf --cluster-name=NAME --apply",
+        ],
         ["OCCM will change nothing", ERROR, "OCCM will change something", "something will fail with OCCM"],
     ),
     help(

@@ -151,18 +151,20 @@ async fn who_asks_for_vip_on_a_proxy_load_balancer_is_warned_once() {
 
 /// Service proxies take an address in `externalIPs` whatever its mode is. Names of other namespaces are nobody's business.
 #[rstest]
-#[case::beside_it("default", PROXY, Some("the Service forgotten"))]
-#[case::elsewhere("kube-system", PROXY, Some("a Service of another namespace"))]
-#[case::without_the_header("default", "example.org/any", None)]
+#[case::beside_it("default", "10.96.0.99", PROXY, Some("the Service forgotten"))]
+#[case::elsewhere("kube-system", "10.96.0.99", PROXY, Some("a Service of another namespace"))]
+#[case::without_the_header("default", "10.96.0.99", "example.org/any", None)]
+#[case::headless("default", "None", PROXY, None)]
 #[tokio::test(start_paused = true)]
 async fn who_loses_packets_to_external_ips_reads_which_service_takes_them(
     #[case] namespace: &str,
+    #[case] cluster_ip: &str,
     #[case] annotation: &str,
     #[case] named: Option<&str>,
 ) {
     let mut world = World::new(ApiVersion::V1_36);
     let other = json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "forgotten", "namespace": namespace},
-        "spec": {"type": "ClusterIP", "externalIPs": [IP], "ports": [{"port": 80}]}});
+        "spec": {"type": "ClusterIP", "clusterIP": cluster_ip, "externalIPs": [IP], "ports": [{"port": 80}]}});
     world.kube.create(&other).unwrap();
     world.start().await;
     world.create(&service("web", json!({"metadata": {"annotations": {annotation: "v2"}}})));

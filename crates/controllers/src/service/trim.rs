@@ -9,11 +9,20 @@ use super::intent::{Ours, short_enough};
 /// Removes from a listed Service the parts that are never read. A Service that is not ours, and was not before, keeps only what shows
 /// that.
 pub(super) fn trim(service: &mut k8s::Service, ours: &Ours, served: bool) {
+    if let Some(spec) = service.spec.as_mut().filter(|spec| is_left_alone(spec)) {
+        spec.external_ips = None;
+    }
     if served || ours.wants(service) || ours.needs_cleanup(service) {
         trim_ours(service);
     } else {
         trim_others(service);
     }
+}
+
+/// Returns whether service proxies do nothing for a Service: it is headless, or a name for something else. So its `externalIPs` lead
+/// nowhere.
+fn is_left_alone(spec: &k8s::ServiceSpec) -> bool {
+    spec.cluster_ip.as_deref() == Some("None") || spec.type_.as_deref() == Some("ExternalName")
 }
 
 fn trim_ours(service: &mut k8s::Service) {
@@ -54,6 +63,7 @@ fn trim_others(service: &mut k8s::Service) {
 mod tests {
     use openstack_ccm_core::provider::AnnotationUse;
     use openstack_ccm_runtime::listed::{self, Interest};
+    use rstest::rstest;
     use serde_json::{Value, from_value, json, to_value};
 
     use super::*;
@@ -102,5 +112,23 @@ mod tests {
             "metadata": {"namespace": "default", "name": "app", "uid": "u1", "resourceVersion": "7"},
             "spec": {"type": "ClusterIP"}});
         assert_eq!(service, expected);
+    }
+
+    /// Service proxies skip Services without an address of their own.
+    #[rstest]
+    #[case::plain("ClusterIP", "10.96.0.7", true)]
+    #[case::headless("ClusterIP", "None", false)]
+    #[case::name("ExternalName", "", false)]
+    fn external_ips_count_where_a_service_proxy_takes_them(
+        #[case] kind: &str,
+        #[case] cluster_ip: &str,
+        #[case] expected: bool,
+    ) {
+        let mut service = service(kind);
+        let spec = service.spec.as_mut().unwrap();
+        spec.external_ips = Some(vec!["192.0.2.9".to_owned()]);
+        spec.cluster_ip = Some(cluster_ip.to_owned());
+        trim(&mut service, &Ours::WithoutClass, false);
+        assert_eq!(service.spec.unwrap().external_ips.is_some(), expected);
     }
 }

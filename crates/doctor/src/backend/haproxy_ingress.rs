@@ -26,7 +26,10 @@ fn shown(program: &Program<'_>, entrance: Entrance<'_>) -> Shown {
         .filter_map(|flag| program.flag(flag)?.parse().ok())
         .collect();
     if !given.contains(&entrance.target) && (given.len() == 2 || !PORTS.contains(&entrance.target)) {
-        return tcp_service(program, &entrance.target.to_string());
+        // At the port of a TCP service it reads no header.
+        let target = entrance.target.to_string();
+        let (name, line) = program.tcp_line(TCP, &target)?;
+        return Ok((Expectation::Off, Evidence::new(format!("ConfigMap {name}"), target, line), None));
     }
     let map = program.map("configmap")?;
     let (name, data) = map.ok_or_else(|| Expectation::NotSeen("no flag names its ConfigMap".to_owned()))?;
@@ -57,12 +60,4 @@ fn shown(program: &Program<'_>, entrance: Entrance<'_>) -> Shown {
 fn is_around(program: &Program<'_>, entrance: Entrance<'_>, networks: &[IpNet]) -> bool {
     let mut clients = entrance.nodes.iter().copied().chain(program.addresses());
     clients.any(|client| networks.iter().any(|network| network.contains(&client)))
-}
-
-/// Judges a port of a TCP service, where it reads no header.
-fn tcp_service(program: &Program<'_>, target: &str) -> Shown {
-    let unlisted = || Expectation::NotSeen(format!("nothing shows what listens on its port {target}"));
-    let (name, data) = program.map(TCP)?.ok_or_else(unlisted)?;
-    let line = data.get(target).ok_or_else(unlisted)?;
-    Ok((Expectation::Off, Evidence::new(format!("ConfigMap {name}"), target, line), None))
 }

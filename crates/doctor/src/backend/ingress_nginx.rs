@@ -51,13 +51,11 @@ fn shown(program: &Program<'_>, entrance: Entrance<'_>) -> Shown {
 
 /// Judges a port of `NAMESPACE/SERVICE:PORT:PROXY:PROXY`; the first PROXY makes nginx read the header, the second send one.
 fn tcp_service(program: &Program<'_>, target: &str) -> Shown {
-    let unlisted = || Expectation::NotSeen(format!("nothing shows what listens on its port {target}"));
-    let (name, data) = program.map(TCP)?.ok_or_else(unlisted)?;
-    let line = data.get(target).ok_or_else(unlisted)?;
+    let (name, line) = program.tcp_line(TCP, target)?;
     let parts: Vec<&str> = line.split(':').collect();
     let reads = parts.get(2).is_some_and(|part| part.eq_ignore_ascii_case("PROXY"));
     let on = format!("{}:PROXY", parts.iter().take(2).copied().collect::<Vec<_>>().join(":"));
-    let evidence = Evidence::new(format!("ConfigMap {name}"), target, line);
+    let evidence = Evidence::new(format!("ConfigMap {name}"), target, &line);
     Ok((if reads { Expectation::Required } else { Expectation::Off }, evidence, patch(&name, target, &on)))
 }
 

@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use k8s_openapi::api::core::v1::{Container, EnvVar, Pod, PodSpec, Volume};
 
 use super::Expectation;
-use crate::facts::BackendFacts;
+use crate::facts::{BackendFacts, name_of};
 
 /// The name of a ConfigMap, and its data.
 type NamedMap = (String, BTreeMap<String, String>);
@@ -84,7 +84,7 @@ impl<'a> Program<'a> {
     }
 
     pub(super) fn title(&self) -> String {
-        format!("pod {}/{}", self.namespace(), self.pod.metadata.name.as_deref().unwrap_or_default())
+        format!("pod {}", name_of(&self.pod.metadata))
     }
 
     /// Lists the addresses of the pod.
@@ -177,6 +177,13 @@ impl<'a> Program<'a> {
         }
         let data = self.read(&name)?;
         Ok(Some((name, data)))
+    }
+
+    /// Returns the line of a port of TCP services in the ConfigMap that a flag names, with the ConfigMap's name.
+    pub(super) fn tcp_line(&self, flag: &str, target: &str) -> Result<(String, String), Expectation> {
+        let unlisted = || Expectation::NotSeen(format!("nothing shows what listens on its port {target}"));
+        let (name, mut data) = self.map(flag)?.ok_or_else(unlisted)?;
+        Ok((name, data.remove(target).ok_or_else(unlisted)?))
     }
 
     fn read(&self, name: &str) -> Result<BTreeMap<String, String>, Expectation> {

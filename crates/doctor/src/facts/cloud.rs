@@ -12,13 +12,14 @@ use openstack_ccm_openstack_api::neutron::{self, FloatingIp, SecurityGroup, Subn
 use openstack_ccm_openstack_api::octavia::{
     HealthMonitor, Listener, LoadBalancer, Member, OperatingStatus, Pool,
 };
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::Looked;
 use crate::hop::Port;
 
-/// How far the controller would get with a Service.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+/// How far the controller would get.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(tag = "state", content = "cause", rename_all = "kebab-case")]
 pub enum Forecast {
     /// The controller would finish.
     #[default]
@@ -29,7 +30,7 @@ pub enum Forecast {
     Keeps(String),
     /// A user has to change something first.
     Refused(String),
-    /// It is not known how far.
+    /// Something could not be read, or a call failed.
     Unknown(String),
 }
 

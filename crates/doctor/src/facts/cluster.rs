@@ -8,6 +8,7 @@ use k8s_openapi::api::core::v1::{PodSpec, Service};
 use k8s_openapi::api::networking::v1::NetworkPolicy;
 
 use super::Looked;
+use crate::finding::Gap;
 
 /// The facts about the cluster.
 #[derive(Clone, Debug)]
@@ -31,6 +32,18 @@ pub struct ClusterFacts {
     pub client: Option<IpAddr>,
     /// Pod templates of the workloads.
     pub workloads: Looked<Vec<Workload>>,
+}
+
+impl ClusterFacts {
+    /// Lists the nodes on which clients may run, as far as they are known.
+    pub(crate) fn live_nodes(&self) -> impl Iterator<Item = &NodeFact> {
+        self.nodes.iter().flatten().filter(|node| !node.dead)
+    }
+
+    /// Lists the addresses of all nodes.
+    pub(crate) fn node_addresses(&self) -> impl Iterator<Item = IpAddr> {
+        self.nodes.iter().flatten().flat_map(|node| node.addresses.iter().copied())
+    }
 }
 
 /// The facts in the Lease of the controllers.
@@ -74,8 +87,11 @@ pub struct ForeignPolicy {
     pub egress: bool,
 }
 
+/// Why something of other software is not known.
+pub type Unread = (Gap, String);
+
 /// A node, with the verdict on its service proxy.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NodeFact {
     pub name: String,
     /// Its addresses in the cluster.
@@ -92,14 +108,13 @@ pub struct NodeFact {
     /// The reason for `honours`.
     pub cause: String,
     /// Networks of the node's addresses at which kube-proxy opens node ports; empty for all.
-    pub node_port_addresses: Vec<String>,
+    pub node_port_addresses: Result<Vec<String>, Unread>,
 }
 
 /// What a verdict on a service proxy stands on.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Basis {
     /// The versions of other programs on the node.
-    #[default]
     Guessed,
     /// What the service proxy runs with.
     Shown,

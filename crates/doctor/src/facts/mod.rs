@@ -7,11 +7,12 @@ mod service;
 pub(crate) use cloud::transport;
 pub use cloud::{Children, CloudFacts, Forecast, MemberFact, Network, PoolFact};
 pub use cluster::{
-    Basis, ClusterFacts, ControllerFact, DnsText, ForeignPolicy, NodeFact, ServedName, Workload,
+    Basis, ClusterFacts, ControllerFact, DnsText, ForeignPolicy, NodeFact, ServedName, Unread, Workload,
 };
 pub(crate) use service::is_proxy_protocol;
 pub use service::{
-    BackendFacts, CustomResource, EventFact, Host, PathFact, ServedBy, ServiceFacts, WantedStatus,
+    BackendFacts, CustomResource, EventFact, Host, PathFact, ServedBy, ServiceFacts, WantedStatus, entries,
+    name_of,
 };
 
 /// A fact, or why it could not be gathered.

@@ -6,12 +6,25 @@ use std::net::IpAddr;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{LoadBalancerIngress, Pod, Service};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use openstack_ccm_core::provider::is_reason_of_wait;
 use openstack_ccm_manager::dial::Dial;
 use openstack_ccm_openstack_api::octavia::PoolProtocol;
 
 use super::{CloudFacts, Looked};
 use crate::hop::Port;
+
+/// `shop/web`
+pub fn name_of(metadata: &ObjectMeta) -> String {
+    let part = |part: &Option<String>| part.clone().unwrap_or_default();
+    format!("{}/{}", part(&metadata.namespace), part(&metadata.name))
+}
+
+/// Returns the published entries of a Service.
+pub fn entries(service: &Service) -> &[LoadBalancerIngress] {
+    let status = service.status.as_ref().and_then(|status| status.load_balancer.as_ref());
+    status.and_then(|status| status.ingress.as_deref()).unwrap_or_default()
+}
 
 /// An Event of a Service.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -60,6 +73,20 @@ pub enum ServedBy {
     /// The controller of another cloud: its title, and the annotation by which a Service asks it for the PROXY protocol, if that
     /// is known.
     AnotherCloud(String, Option<String>),
+}
+
+impl ServedBy {
+    /// Returns, in words, which other controller serves it; absent for ours.
+    pub fn others(&self) -> Option<String> {
+        match self {
+            Self::Ours => None,
+            Self::Class(class) if class.is_empty() => {
+                Some("served without a class: remove --load-balancer-class".to_owned())
+            }
+            Self::Class(class) => Some(format!("served by class {class}: add --load-balancer-class={class}")),
+            Self::AnotherCloud(cloud, _) => Some(format!("served by the controller of {cloud}")),
+        }
+    }
 }
 
 /// The facts about one Service.

@@ -1,12 +1,13 @@
 //! Hop 9: whether the application reads the PROXY protocol header.
 
-use super::look::{Application, Look};
+use super::behind::Application;
+use super::look::Look;
 use crate::backend::{Expectation, Judgement, UNKNOWN};
 use crate::code::{Code, Stops};
 use crate::facts::ServedBy;
 use crate::finding::{Check, Finding, Fix, Gap, gap, ok, skipped, unknown, unseen};
 use crate::hop::Scope;
-use crate::question::{Answer, questions};
+use crate::question::{Answer, questions, read};
 
 questions! {
     Questions at Backend {
@@ -16,35 +17,28 @@ questions! {
 }
 
 pub(super) fn judge(look: &Look<'_>) -> Questions {
-    let header =
-        if look.tcp().next().is_none() { skipped("no port is one of TCP").into() } else { header(look) };
+    let header = if look.tcp().next().is_none() {
+        skipped("no port is one of TCP").into()
+    } else {
+        header(look).into()
+    };
     Questions { header }
 }
 
-fn header(look: &Look<'_>) -> Answer {
-    let path = match look.path() {
-        Ok(path) => path,
-        Err(cause) => {
-            return unknown(format!("whether the load balancer sends a PROXY protocol header: {cause}"))
-                .into();
-        }
-    };
-    match &look.facts.backend {
-        Err(cause) if path.header => {
-            unknown(format!("the pods of the Service cannot be read: {cause}")).into()
-        }
-        Err(cause) => skipped(format!("no header is sent; the pods cannot be read: {cause}")).into(),
-        // Where it selects pods and there is none, nothing serves at all, which the check of endpoints reports.
-        Ok(backend) if backend.pods.is_empty() && path.header => {
-            gap(Gap::HeaderNotSeen, "whether the application reads the header (the Service selects no pod)")
-                .into()
-        }
-        Ok(_) => Answer::each(
-            look.applications(),
-            || skipped("no header is sent, and there is no pod"),
-            |one| judged(look, &one),
-        ),
+fn header(look: &Look<'_>) -> Result<Answer, Answer> {
+    let missing = "whether the load balancer sends a PROXY protocol header";
+    let path = read(&look.path, missing, Stops::All)?;
+    if let (Err(cause), false) = (&look.facts.backend, path.header) {
+        return Ok(skipped(format!("no header is sent; the pods cannot be read: {cause}")).into());
     }
+    let backend = read(&look.facts.backend, "the pods of the Service cannot be read", Stops::All)?;
+    // Where it selects pods and there is none, nothing serves at all, which the check of endpoints reports.
+    if backend.pods.is_empty() && path.header {
+        let text = "whether the application reads the header (the Service selects no pod)";
+        return Ok(gap(Gap::HeaderNotSeen, text).into());
+    }
+    let none = || skipped("no header is sent, and there is no pod");
+    Ok(Answer::each(look.applications(), none, |one| judged(look, &one)))
 }
 
 fn judged(look: &Look<'_>, application: &Application) -> Check {

@@ -4,10 +4,9 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::look::Look;
 use crate::code::{Code, Stops};
-use crate::facts::{ControllerFact, EventFact, Forecast, Looked, ServedBy};
-use crate::finding::{Check, Finding, Fix, ok, skipped, unknown};
-use crate::hop::Scope;
-use crate::question::{Answer, questions};
+use crate::facts::{ControllerFact, EventFact, Forecast};
+use crate::finding::{Check, Finding, Fix, ok, skipped};
+use crate::question::{Answer, questions, read};
 
 /// The annotation with the id of the load balancer that the controller made.
 const OWNED: &str = "loadbalancer.openstack.org/owned-load-balancer-id";
@@ -30,28 +29,17 @@ questions! {
 }
 
 pub(super) fn judge(look: &Look<'_>) -> Questions {
-    let leads = match &look.facts.served_by {
-        ServedBy::Ours => match &look.cluster.controller {
-            Ok(controller) => leads(look, controller),
-            Err(cause) => doubt(format!("who leads the controllers is not known: {cause}")).into(),
-        },
-        ServedBy::Class(class) if class.is_empty() => {
-            skipped("served without a class: remove --load-balancer-class").into()
-        }
-        ServedBy::Class(class) => {
-            skipped(format!("served by class {class}: add --load-balancer-class={class}")).into()
-        }
-        ServedBy::AnotherCloud(cloud, _) => skipped(format!("served by the controller of {cloud}")).into(),
+    let leads = match look.facts.served_by.others() {
+        Some(others) => skipped(others).into(),
+        None => leads(look).into(),
     };
-    Questions { leads, others: others(look), deletion: deletion(look), events: events(look) }
+    Questions { leads, others: others(look).into(), deletion: deletion(look), events: events(look).into() }
 }
 
-/// Returns an unknown result that matters to no packets: the controller itself stops none.
-fn doubt(text: String) -> Check {
-    unknown(text).about(Scope::default(), Stops::Nobody)
-}
-
-fn leads(look: &Look<'_>, controller: &ControllerFact) -> Answer {
+/// Judges the leader. What is not known of a controller matters to no packets: it stops none itself.
+fn leads(look: &Look<'_>) -> Result<Answer, Answer> {
+    let missing = "who leads the controllers is not known";
+    let controller = read(&look.cluster.controller, missing, Stops::Nobody)?;
     if !controller.works {
         let something_is_left = look.entries.is_empty()
             || look.is_being_deleted()
@@ -63,11 +51,11 @@ fn leads(look: &Look<'_>, controller: &ControllerFact) -> Answer {
         let code = if something_is_left { Code::D001 } else { Code::D002 };
         let finding = Finding::new(code, format!("no controller is at work: {}", controller.text));
         let lease = format!("Lease {}", controller.lease);
-        return Check::from(finding.seen(lease, "holderIdentity", holder(controller))).into();
+        return Ok(finding.seen(lease, "holderIdentity", holder(controller)).into());
     }
     let program = controller.program.clone().unwrap_or_else(|| "an unidentified controller".into());
     let well = ok(format!("{program} leads: {}", controller.text));
-    match &controller.cluster {
+    Ok(match &controller.cluster {
         Some(cluster) if *cluster != controller.given_cluster => {
             let text = format!(
                 "the leader has --cluster-name={cluster}, but doctor has --cluster-name={}",
@@ -75,31 +63,25 @@ fn leads(look: &Look<'_>, controller: &ControllerFact) -> Answer {
             );
             let name = format!("--cluster-name={cluster}");
             let again = Fix::command(["openstack-ccm", "doctor", &look.key(), &name]);
-            let finding = Finding::new(Code::D003, text).seen(
-                format!("Lease {}", controller.lease),
-                "cluster",
-                cluster,
-            );
-            Answer::from(well).and(Check::from(finding.fix(again)))
+            let lease = format!("Lease {}", controller.lease);
+            let finding = Finding::new(Code::D003, text).seen(lease, "cluster", cluster);
+            Answer::from(well).and(finding.fix(again))
         }
         _ => well.into(),
-    }
+    })
 }
 
-fn others(look: &Look<'_>) -> Answer {
+fn others(look: &Look<'_>) -> Result<Answer, Answer> {
     let Ok(ControllerFact { others, .. }) = &look.cluster.controller else {
-        return skipped("who leads is not known").into();
+        return Ok(skipped("who leads is not known").into());
     };
-    let others = match others {
-        Ok(others) => others,
-        Err(cause) => return doubt(format!("whether other instances are at work: {cause}")).into(),
-    };
+    let others = read(others, "whether other instances are at work", Stops::Nobody)?;
     let found = others.iter().filter(|_| look.is_ours()).map(|other| {
         Finding::new(Code::D007, "another instance of openstack-ccm is at work")
             .seen("openstack-ccm", "leads, too", other)
             .into()
     });
-    Answer::found(found.collect(), || skipped("no other instance is at work"))
+    Ok(Answer::found(found.collect(), || skipped("no other instance is at work")))
 }
 
 fn holder(controller: &ControllerFact) -> String {
@@ -113,29 +95,22 @@ fn deletion(look: &Look<'_>) -> Answer {
     let age = look.cluster.time.duration_since(since.0);
     let finalizers = look.facts.service.metadata.finalizers.clone().unwrap_or_default().join(", ");
     let minutes = age.as_mins();
-    let (code, text) = if age > DELETION {
-        (
-            Code::D006,
-            format!(
-                "the Service was deleted {minutes} minutes ago, but a finalizer still blocks its deletion"
-            ),
-        )
-    } else {
-        (Code::D004, "the Service is being deleted".to_owned())
+    let late =
+        format!("the Service was deleted {minutes} minutes ago, but a finalizer still blocks its deletion");
+    let (code, text) = match age > DELETION {
+        true => (Code::D006, late),
+        false => (Code::D004, "the Service is being deleted".to_owned()),
     };
-    Check::from(Finding::new(code, text).seen(look.object(), "metadata.finalizers", finalizers)).into()
+    Finding::new(code, text).seen(look.object(), "metadata.finalizers", finalizers).into()
 }
 
-fn events(look: &Look<'_>) -> Answer {
-    let events = match &look.facts.events {
-        Ok(events) => events,
-        Err(cause) => return doubt(format!("the Events of the Service cannot be read: {cause}")).into(),
-    };
+fn events(look: &Look<'_>) -> Result<Answer, Answer> {
+    let events = read(&look.facts.events, "the Events of the Service cannot be read", Stops::Nobody)?;
     let failures: Vec<Check> = last_failures(look, events).into_iter().take(3).map(failure(look)).collect();
-    Answer::found(failures, || match waits(look) {
+    Ok(Answer::found(failures, || match waits(look) {
         Some(event) => ok(event.message.clone()),
         None => ok("no Warning Event about a failure since the last success"),
-    })
+    }))
 }
 
 /// Returns the last Event about a wait, unless an Event of success followed.
@@ -221,13 +196,6 @@ pub(super) fn last_writer(look: &Look<'_>) -> Option<(String, Option<Timestamp>)
         .filter(|entry| entry.fields_v1.as_ref().is_some_and(|fields| writes(&fields.0)))
         .max_by_key(|entry| entry.time.as_ref().map(|time| time.0))?;
     Some((last.manager.clone().unwrap_or_default(), last.time.as_ref().map(|time| time.0)))
-}
-
-/// Returns the field manager of the leader and since when it leads; absent where none leads or its manager is not known.
-pub(super) fn leader<'a>(look: &Look<'a>) -> Looked<Option<(&'a str, Option<Timestamp>)>> {
-    let controller = look.cluster.controller.as_ref().map_err(Clone::clone)?;
-    let manager = controller.manager.as_deref().filter(|_| controller.works);
-    Ok(manager.map(|manager| (manager, controller.since)))
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use crate::code::{Code, Stops};
 use crate::facts::{CloudFacts, PathFact, is_proxy_protocol};
 use crate::finding::{Check, Finding, ok, skipped, unknown};
 use crate::hop::{Port, Scope};
-use crate::question::{Answer, questions};
+use crate::question::{Answer, questions, read};
 use openstack_ccm_openstack_api::dry_run::{Fate, Kind, ObjectChange};
 
 questions! {
@@ -15,21 +15,12 @@ questions! {
     }
 }
 
-pub(super) fn judge(look: &Look<'_>) -> Questions {
-    let cloud = match look.served() {
-        Ok(cloud) => cloud,
-        Err(check) => return Questions::all(&check),
-    };
-    let path = match look.path() {
-        Ok(path) => path,
-        Err(cause) => {
-            return Questions::all(&unknown(format!(
-                "whether the Service asks for a PROXY protocol header is not known: {cause}"
-            )));
-        }
-    };
+pub(super) fn judge(look: &Look<'_>) -> Result<Questions, Answer> {
+    let cloud = look.served()?;
+    let missing = "whether the Service asks for a PROXY protocol header is not known";
+    let path = read(&look.path, missing, Stops::All)?;
     let none = || skipped("no port is one of TCP");
-    Questions { pools: Answer::each(look.tcp(), none, |port| pool(look, cloud, path, port)) }
+    Ok(Questions { pools: Answer::each(look.tcp(), none, |port| pool(look, cloud, path, port)) })
 }
 
 fn pool(look: &Look<'_>, cloud: &CloudFacts, path: &PathFact, port: Port) -> Check {

@@ -1,43 +1,32 @@
-//! Facts that several hops need.
+//! Facts that several hops need: of the Service, what is published, and the cloud.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
-use ipnet::IpNet;
-use k8s_openapi::api::core::v1::{LoadBalancerIngress, Pod, Service, ServicePort};
-use k8s_openapi::api::discovery::v1::{Endpoint, EndpointSlice};
-use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
+use k8s_openapi::api::core::v1::{LoadBalancerIngress, ServicePort};
 use openstack_ccm_core::service::Protocol;
 use openstack_ccm_core::text::some_of;
 use openstack_ccm_manager::dial::DialResult;
 use openstack_ccm_openstack_api::octavia::{ListenerProtocol, PoolProtocol};
 
-use crate::backend::{Entrance, Expectation, Judgement, judge};
+use crate::code::Stops;
 use crate::facts::{
-    Basis, CloudFacts, ClusterFacts, Forecast, Host, Looked, NodeFact, PathFact, PoolFact, ServedBy,
-    ServiceFacts, is_proxy_protocol,
+    CloudFacts, ClusterFacts, Forecast, ForeignPolicy, Host, Looked, NodeFact, PathFact, PoolFact, ServedBy,
+    ServiceFacts, entries, is_proxy_protocol, name_of,
 };
 use crate::finding::{Check, Fix, Gap, gap, skipped};
 use crate::hop::{Flow, Port};
 use crate::leftovers::{SERVICE_PROXY_NAME, dns};
+use crate::question::{Answer, read};
 
 /// The facts, with what follows from them directly.
 pub(super) struct Look<'a> {
     pub(super) cluster: &'a ClusterFacts,
     pub(super) facts: &'a ServiceFacts,
     /// The published entries.
-    pub(super) entries: Vec<LoadBalancerIngress>,
-    path: Looked<PathFact>,
-}
-
-/// What the application makes of connections to some ports.
-pub(super) struct Application {
-    pub(super) ports: BTreeSet<Port>,
-    /// Whether the load balancer sends the header.
-    pub(super) header: bool,
-    pub(super) judgement: Judgement,
-    /// Whether this is true of all its pods.
-    pub(super) of_all: bool,
+    pub(super) entries: &'a [LoadBalancerIngress],
+    /// The requirements of the path, or, where a setting is invalid, those that the load balancer keeps.
+    pub(super) path: Looked<PathFact>,
 }
 
 impl<'a> Look<'a> {
@@ -71,93 +60,24 @@ impl<'a> Look<'a> {
         (!path.pools.is_empty()).then_some(path)
     }
 
-    /// Returns whether the application also accepts packets that bypass the load balancer.
-    pub(super) fn takes_both(&self, path: &PathFact) -> bool {
-        let applications = self.applications();
-        let mut with_header = applications.iter().filter(|one| one.header).peekable();
-        path.header
-            && with_header.peek().is_some()
-            && with_header.all(|one| {
-                matches!(
-                    one.judgement.expects,
-                    Expectation::Either | Expectation::Distrusted { required: false } | Expectation::Off
-                )
-            })
-    }
-
-    /// Judges the application at each TCP port, by each of its pods.
-    pub(super) fn applications(&self) -> Vec<Application> {
-        let Ok(backend) = &self.facts.backend else { return Vec::new() };
-        let sources = self.sources();
-        let nodes: Vec<IpAddr> =
-            self.cluster.nodes.iter().flatten().flat_map(|node| node.addresses.clone()).collect();
-        let mut all: Vec<Application> = Vec::new();
-        for (port, spec) in self.ports().filter(|(port, _)| port.protocol == Protocol::Tcp) {
-            let header = self.path().is_ok_and(|path| path.sends_header(port));
-            let mut found: Vec<Judgement> = Vec::new();
-            for pod in self.serving(&backend.pods) {
-                let entrance = Entrance {
-                    target: target_of(spec, pod),
-                    service_port: port.number,
-                    sources: &sources,
-                    nodes: &nodes,
-                };
-                let judgement = judge(backend, pod, entrance);
-                // Pods of one kind differ by their names alone.
-                let same =
-                    |one: &Judgement| one.program == judgement.program && one.expects == judgement.expects;
-                if !found.iter().any(same) {
-                    found.push(judgement);
-                }
-            }
-            let of_all = found.len() == 1;
-            for judgement in found {
-                let is_it = |one: &&mut Application| {
-                    one.judgement == judgement && one.header == header && one.of_all == of_all
-                };
-                match all.iter_mut().find(is_it) {
-                    Some(one) => drop(one.ports.insert(port)),
-                    None => all.push(Application { ports: [port].into(), header, judgement, of_all }),
-                }
-            }
-        }
-        all
-    }
-
-    /// Returns the pods that get packets: those of endpoints, or all where no endpoint names one.
-    fn serving<'b>(&self, pods: &'b [Pod]) -> Vec<&'b Pod> {
-        let endpoints: Vec<&Endpoint> = self.facts.slices.iter().flatten().flat_map(endpoints).collect();
-        let serves = |pod: &&Pod| endpoints.iter().any(|endpoint| is_of(endpoint, pod));
-        let named: Vec<&Pod> = pods.iter().filter(serves).collect();
-        if named.is_empty() { pods.iter().collect() } else { named }
-    }
-
-    /// Returns the labels of the pods behind the Service, or those that it selects.
-    pub(super) fn pod_labels(&self) -> BTreeMap<String, String> {
-        let pod = self.facts.backend.as_ref().ok().and_then(|backend| backend.pods.first());
-        let of_pod = pod.and_then(|pod| pod.metadata.labels.clone());
-        of_pod.or_else(|| self.facts.service.spec.as_ref()?.selector.clone()).unwrap_or_default()
-    }
-
-    /// Returns the networks from which packets reach a pod through the load balancer.
-    ///
-    /// With `externalTrafficPolicy: Local` that is the load balancer's network. Otherwise a node replaces the source by its own
-    /// address on the way to another node; whether it does so before a policy for its own pods applies depends on the network plugin.
-    pub(super) fn sources(&self) -> Vec<IpNet> {
-        let mut sources: BTreeSet<IpNet> = BTreeSet::new();
-        if let Ok(cloud) = &self.facts.cloud {
-            let members = cloud.pools().iter().flat_map(|pool| &pool.members);
-            sources.extend(members.filter_map(|member| cloud.sends_from(&member.member)));
-        }
-        if !self.is_local() {
-            let nodes = self.cluster.nodes.iter().flatten().flat_map(|node| &node.addresses);
-            sources.extend(nodes.map(|address| IpNet::from(*address)));
-        }
-        sources.into_iter().collect()
+    /// Returns, in words, the policies that doctor does not evaluate, as far as they concern it; empty where none does.
+    pub(super) fn foreign_policies(
+        &self,
+        matters: Stops,
+        concerns: impl Fn(&ForeignPolicy) -> bool,
+    ) -> Result<String, Answer> {
+        let missing = "policies of the network plugin cannot be read";
+        let policies = read(&self.cluster.foreign_policies, missing, matters)?;
+        let title = |policy: &ForeignPolicy| match &policy.namespace {
+            Some(namespace) => format!("{} {namespace}/{}", policy.kind, policy.name),
+            None => format!("{} {}", policy.kind, policy.name),
+        };
+        let names: Vec<String> = policies.iter().filter(|policy| concerns(policy)).map(title).collect();
+        Ok(some_of(&names, 3))
     }
 
     pub(super) fn key(&self) -> String {
-        key(&self.facts.service)
+        name_of(&self.facts.service.metadata)
     }
 
     /// `Service shop/web`
@@ -167,7 +87,7 @@ impl<'a> Look<'a> {
 
     /// Returns the command that changes an annotation of the Service.
     pub(super) fn annotate(&self, change: &str) -> Fix {
-        Fix::kubectl(self.namespace(), ["annotate", "service", self.name(), change])
+        Fix::service(&self.facts.service, "annotate", &[change])
     }
 
     pub(super) fn namespace(&self) -> &str {
@@ -258,42 +178,6 @@ impl<'a> Look<'a> {
 
     pub(super) fn short_circuit(&self) -> bool {
         self.short_circuited().next().is_some()
-    }
-
-    /// Lists the destinations to which all nodes send packets around the load balancer: by the mode, or because no service proxy honours
-    /// the mode, and it does no harm.
-    pub(super) fn around(&self) -> Vec<String> {
-        let strays = self.left_to().is_none()
-            && self.cluster.nodes.as_ref().is_ok_and(|nodes| {
-                let mut nodes = nodes.iter().filter(|node| !node.dead).peekable();
-                nodes.peek().is_some() && nodes.all(|node| !node.honours && node.basis != Basis::Guessed)
-            })
-            && !self.needs_load_balancer();
-        let by_address = self.entries.iter().filter(|entry| strays && entry.ip.is_some());
-        self.short_circuited().chain(by_address).filter_map(destination).collect()
-    }
-
-    /// Returns whether what bypasses the load balancer is lost.
-    pub(super) fn needs_load_balancer(&self) -> bool {
-        self.path().map_or(true, |path| path.needs.is_some() && !self.takes_both(path))
-    }
-
-    /// Returns the addresses of ready endpoints, and the numbers and names of their ports, to which a port of the Service leads.
-    pub(super) fn endpoints_of(&self, port: Port) -> (Vec<IpAddr>, Vec<u16>, Vec<String>) {
-        let slices = || self.facts.slices.iter().flatten();
-        let addresses = slices().flat_map(endpoints).flat_map(|one| &one.addresses);
-        let addresses = addresses.filter_map(|one| one.parse().ok()).collect();
-        let name = |spec: &ServicePort| spec.name.clone().unwrap_or_default();
-        let own = self.ports().find(|(one, _)| *one == port).map(|(_, spec)| spec);
-        let of_slices = slices().flat_map(|slice| slice.ports.iter().flatten());
-        let ports = of_slices
-            .filter(|one| own.is_some_and(|own| one.name.clone().unwrap_or_default() == name(own)))
-            .filter_map(|one| u16::try_from(one.port?).ok());
-        let named = own.and_then(|own| match &own.target_port {
-            Some(IntOrString::String(name)) => Some(name.clone()),
-            _ => None,
-        });
-        (addresses, ports.collect(), named.into_iter().collect())
     }
 
     /// Returns whether an entry has an address that nodes must not short-circuit.
@@ -419,17 +303,6 @@ pub(super) fn listed(addresses: &[IpAddr]) -> String {
     some_of(&addresses.iter().map(ToString::to_string).collect::<Vec<_>>(), 5)
 }
 
-/// `shop/web`
-pub(super) fn key(service: &Service) -> String {
-    let part = |part: &Option<String>| part.clone().unwrap_or_default();
-    format!("{}/{}", part(&service.metadata.namespace), part(&service.metadata.name))
-}
-
-pub(super) fn entries(service: &Service) -> Vec<LoadBalancerIngress> {
-    let status = service.status.as_ref().and_then(|status| status.load_balancer.as_ref());
-    status.and_then(|status| status.ingress.clone()).unwrap_or_default()
-}
-
 /// Returns the address or hostname to which clients of an entry connect.
 pub(super) fn destination(entry: &LoadBalancerIngress) -> Option<String> {
     entry.ip.clone().or_else(|| entry.hostname.clone())
@@ -450,33 +323,4 @@ pub(super) fn shown(entry: &LoadBalancerIngress) -> String {
 
 pub(super) fn all_shown(entries: &[LoadBalancerIngress]) -> String {
     entries.iter().map(shown).collect::<Vec<_>>().join(", ")
-}
-
-/// Lists the endpoints of a slice, which may have null in place of a list.
-pub(super) fn endpoints(slice: &EndpointSlice) -> impl Iterator<Item = &Endpoint> {
-    slice.endpoints.iter().flatten()
-}
-
-/// Returns whether an endpoint is of a pod: by its reference, or by its address.
-pub(super) fn is_of(endpoint: &Endpoint, pod: &Pod) -> bool {
-    match &endpoint.target_ref {
-        Some(target) if target.kind.as_deref() == Some("Pod") => target.name == pod.metadata.name,
-        _ => {
-            let ips = pod.status.iter().flat_map(|status| status.pod_ips.iter().flatten());
-            ips.into_iter().any(|one| endpoint.addresses.contains(&one.ip))
-        }
-    }
-}
-
-/// Returns the port of a pod to which a port of the Service leads.
-fn target_of(spec: &ServicePort, pod: &Pod) -> i32 {
-    match &spec.target_port {
-        Some(IntOrString::Int(number)) => *number,
-        Some(IntOrString::String(name)) => {
-            let containers = pod.spec.iter().flat_map(|spec| &spec.containers);
-            let mut ports = containers.flat_map(|one| one.ports.iter().flatten());
-            ports.find(|port| port.name.as_ref() == Some(name)).map_or(0, |port| port.container_port)
-        }
-        None => spec.port,
-    }
 }

@@ -2,7 +2,8 @@
 //!
 //! | module | hop |
 //! | --- | --- |
-//! | `look` | none: what several hops need |
+//! | `look` | none: what several hops need of the Service, what is published, and the cloud |
+//! | `behind` | none: what several hops need of the application |
 //! | `controller` | 0: the controller that serves the Service |
 //! | `name` | 1: what a name of the Service resolves to |
 //! | `status` | 2: what is published |
@@ -15,6 +16,7 @@
 //! | `application` | 9: whether the application expects the header |
 
 mod application;
+mod behind;
 mod controller;
 mod header;
 mod load_balancer;
@@ -42,9 +44,11 @@ pub fn walk(cluster: &ClusterFacts, facts: &ServiceFacts) -> Report {
             Hop::Status => status::judge(&look).report(),
             Hop::Node => node::judge(&look).report(),
             Hop::Way => way::judge(&look).report(),
-            Hop::LoadBalancer => load_balancer::judge(&look).report(),
-            Hop::Header => header::judge(&look).report(),
-            Hop::Member => member::judge(&look).report(),
+            Hop::LoadBalancer => {
+                load_balancer::judge(&look).unwrap_or_else(load_balancer::Questions::all).report()
+            }
+            Hop::Header => header::judge(&look).unwrap_or_else(header::Questions::all).report(),
+            Hop::Member => member::judge(&look).unwrap_or_else(member::Questions::all).report(),
             Hop::NodePort => node_port::judge(&look).report(),
             Hop::Backend => application::judge(&look).report(),
         }

@@ -5,11 +5,11 @@ use std::net::IpAddr;
 
 use super::look::{Look, is_behind, listed};
 use crate::code::{Code, Stops};
-use crate::facts::Host;
+use crate::facts::{Host, name_of};
 use crate::finding::{Check, Finding, Fix, ok, skipped, unknown, unseen};
 use crate::hop::Scope;
 use crate::leftovers::dns;
-use crate::question::{Answer, questions};
+use crate::question::{Answer, questions, read};
 use openstack_ccm_core::text::some_of;
 use openstack_ccm_manager::dial::{Dial, DialResult};
 
@@ -29,47 +29,36 @@ questions! {
 }
 
 pub(super) fn judge(look: &Look<'_>) -> Questions {
-    let names = names(look);
-    let known = names.as_ref().ok().cloned().unwrap_or_default();
-    let doubt = names
-        .err()
-        .map(|cause| pods_only(format!("the names that lead to the Service are not known: {cause}")));
+    let missing = "the names that lead to the Service are not known";
+    let doubt = read(&look.cluster.names, missing, Stops::Pods).err();
+    let names = if doubt.is_none() { names(look) } else { BTreeSet::new() };
+    let with_doubt = |answer: Result<Answer, Answer>| match &doubt {
+        Some(doubt) => doubt.clone().and(answer),
+        None => answer.into(),
+    };
     Questions {
         labels: labels(look),
         hosts: hosts(look),
         dialled: dialled(look),
-        dns: with(doubt.clone(), by_coredns(look, &known)),
-        aliases: with(doubt, aliases(look, &known)),
+        dns: with_doubt(by_coredns(look, &names)),
+        aliases: with_doubt(aliases(look, &names)),
     }
-}
-
-/// Returns the answer, after an unknown result if there is one.
-fn with(doubt: Option<Check>, answer: Answer) -> Answer {
-    match doubt {
-        Some(doubt) => Answer::from(doubt).and(answer),
-        None => answer,
-    }
-}
-
-/// Returns an unknown result that matters to pods only.
-fn pods_only(text: String) -> Check {
-    unknown(text).about(Scope::default(), Stops::Pods)
 }
 
 /// The annotation of external-dns.
 const EXTERNAL_DNS: &str = "external-dns.alpha.kubernetes.io/hostname";
 
 /// Lists the hostnames that lead to the Service: its own, and those of Ingresses served at its addresses.
-fn names(look: &Look<'_>) -> Result<BTreeSet<String>, String> {
+fn names(look: &Look<'_>) -> BTreeSet<String> {
     let places = look.destinations();
     let hostnames = look.entries.iter().filter_map(|entry| entry.hostname.clone());
-    let served = look.cluster.names.as_ref().map_err(Clone::clone)?;
-    let served = served.iter().filter(|name| name.at.iter().any(|place| places.contains(place)));
+    let served = look.cluster.names.iter().flatten();
+    let served = served.filter(|name| name.at.iter().any(|place| places.contains(place)));
     // external-dns makes records of these names.
     let annotations = look.facts.service.metadata.annotations.as_ref();
     let recorded = annotations.and_then(|all| all.get(EXTERNAL_DNS)).map(String::as_str).unwrap_or_default();
     let recorded = recorded.split(',').map(|name| name.trim().to_owned()).filter(|name| !name.is_empty());
-    Ok(hostnames.chain(served.map(|name| name.host.clone())).chain(recorded).collect())
+    hostnames.chain(served.map(|name| name.host.clone())).chain(recorded).collect()
 }
 
 /// Suffixes of names for local use only.
@@ -144,30 +133,23 @@ fn host(look: &Look<'_>, name: &str) -> Check {
     let shown = addresses.iter().map(ToString::to_string).collect::<Vec<_>>();
     let (right, wrong): (Vec<IpAddr>, Vec<IpAddr>) =
         addresses.iter().copied().partition(|address| of_balancer.contains(address));
-    if wrong.is_empty() && !right.is_empty() {
-        if look.is_external() && right.iter().all(|address| is_behind(cloud, *address)) {
-            let shown = some_of(&shown, 3);
-            let text = format!(
-                "{name} {how} {shown}, but clients outside the cluster need {}",
-                listed(&cloud.floating())
-            );
-            return Finding::new(Code::D105, text)
-                .seen(look.object(), "status.loadBalancer.ingress[].hostname", name)
-                .to(name)
-                .stops(Stops::Outside)
-                .into();
-        }
-        return ok(format!("{name} {how} {}", some_of(&shown, 3)));
+    let shown = some_of(&shown, 3);
+    let said = |finding: Finding| {
+        finding.seen(look.object(), "status.loadBalancer.ingress[].hostname", name).to(name)
+    };
+    if !wrong.is_empty() || right.is_empty() {
+        let text = format!("{name} {how} {shown}, which does not match the load balancer's addresses");
+        return said(Finding::new(Code::D105, text))
+            .seen("load balancer", "addresses", listed(&of_balancer))
+            .surely(right.is_empty())
+            .into();
     }
-    Finding::new(
-        Code::D105,
-        format!("{name} {how} {}, which does not match the load balancer's addresses", some_of(&shown, 3)),
-    )
-    .seen(look.object(), "status.loadBalancer.ingress[].hostname", name)
-    .seen("load balancer", "addresses", listed(&of_balancer))
-    .to(name)
-    .surely(right.is_empty())
-    .into()
+    if !look.is_external() || !right.iter().all(|address| is_behind(cloud, *address)) {
+        return ok(format!("{name} {how} {shown}"));
+    }
+    let needed = listed(&cloud.floating());
+    let text = format!("{name} {how} {shown}, but clients outside the cluster need {needed}");
+    said(Finding::new(Code::D105, text)).stops(Stops::Outside).into()
 }
 
 /// Finds hostnames that the pods that dialled could not resolve.
@@ -183,13 +165,8 @@ fn dialled(look: &Look<'_>) -> Answer {
     Answer::found(found.into_iter().collect(), || skipped("no pod failed to resolve a name"))
 }
 
-fn by_coredns(look: &Look<'_>, names: &BTreeSet<String>) -> Answer {
-    let texts = match &look.cluster.dns {
-        Ok(texts) => texts,
-        Err(cause) => {
-            return pods_only(format!("the configuration of CoreDNS cannot be read: {cause}")).into();
-        }
-    };
+fn by_coredns(look: &Look<'_>, names: &BTreeSet<String>) -> Result<Answer, Answer> {
+    let texts = read(&look.cluster.dns, "the configuration of CoreDNS cannot be read", Stops::Pods)?;
     let target = format!("{}.{}.svc", look.name(), look.namespace());
     let lines = dns::lines(texts);
     let led = lines.iter().filter(|line| {
@@ -212,11 +189,11 @@ fn by_coredns(look: &Look<'_>, names: &BTreeSet<String>) -> Answer {
     });
     let found = Answer::found(found.collect(), || ok(no_override("CoreDNS rewrite", names)));
     let patterns = lines.iter().filter(|line| line.names.is_empty() && !names.is_empty());
-    patterns.fold(found, |found, line| {
+    Ok(patterns.fold(found, |found, line| {
         let text =
             format!("whether a pattern answers a name of the Service ({} {})", line.config_map, line.key);
         found.and(unseen(text).about(Scope::default(), Stops::Pods))
-    })
+    }))
 }
 
 fn no_override(what: &str, names: &BTreeSet<String>) -> String {
@@ -227,19 +204,13 @@ fn no_override(what: &str, names: &BTreeSet<String>) -> String {
 /// Returns the Service, `namespace/name`, to which a line leads, if that Service does not exist.
 fn gone(look: &Look<'_>, line: &dns::Line) -> Option<String> {
     let (name, namespace) = dns::service_of(line.target.as_deref()?)?;
-    let services = look.cluster.services.as_ref().ok()?;
-    let is_it = |service: &k8s_openapi::api::core::v1::Service| {
-        service.metadata.name.as_deref() == Some(name)
-            && service.metadata.namespace.as_deref() == Some(namespace)
-    };
-    (!services.iter().any(is_it)).then(|| format!("{namespace}/{name}"))
+    let title = format!("{namespace}/{name}");
+    let mut services = look.cluster.services.as_ref().ok()?.iter();
+    services.all(|service| name_of(&service.metadata) != title).then_some(title)
 }
 
-fn aliases(look: &Look<'_>, names: &BTreeSet<String>) -> Answer {
-    let workloads = match &look.cluster.workloads {
-        Ok(workloads) => workloads,
-        Err(cause) => return pods_only(format!("hostAliases of pods cannot be read: {cause}")).into(),
-    };
+fn aliases(look: &Look<'_>, names: &BTreeSet<String>) -> Result<Answer, Answer> {
+    let workloads = read(&look.cluster.workloads, "hostAliases of pods cannot be read", Stops::Pods)?;
     let mut found = Vec::new();
     for workload in workloads {
         for alias in workload.pods.host_aliases.iter().flatten() {
@@ -260,5 +231,5 @@ fn aliases(look: &Look<'_>, names: &BTreeSet<String>) -> Answer {
             );
         }
     }
-    Answer::found(found, || ok(no_override("hostAliases", names)))
+    Ok(Answer::found(found, || ok(no_override("hostAliases", names))))
 }

@@ -5,13 +5,14 @@ use std::net::IpAddr;
 
 use ipnet::IpNet;
 
-use super::look::{Look, endpoints};
+use super::behind::endpoints;
+use super::look::Look;
 use crate::MAX_NAMES;
 use crate::code::{Code, Stops};
-use crate::facts::{Basis, NodeFact};
+use crate::facts::Basis;
 use crate::finding::{Check, Finding, ok, skipped, unknown, unseen};
 use crate::hop::Scope;
-use crate::question::{Answer, questions};
+use crate::question::{Answer, questions, read};
 use openstack_ccm_core::text::some_of;
 use openstack_ccm_manager::dial::DialResult;
 
@@ -27,7 +28,7 @@ questions! {
 }
 
 pub(super) fn judge(look: &Look<'_>) -> Questions {
-    let nothing = |text: &str| Questions::all(&skipped(text));
+    let nothing = |text: &str| Questions::all(skipped(text));
     if look.entries.is_empty() {
         return nothing("nothing is published");
     }
@@ -41,17 +42,13 @@ pub(super) fn judge(look: &Look<'_>) -> Questions {
         };
     }
     let dialled = Answer::found(closed(look), || skipped("no pod missed the header"));
-    Questions { proxies: proxies(look), dialled, ranges: ranges(look) }
+    Questions { proxies: proxies(look).into(), dialled, ranges: ranges(look) }
 }
 
-fn proxies(look: &Look<'_>) -> Answer {
-    let nodes = match &look.cluster.nodes {
-        Ok(nodes) => nodes,
-        Err(cause) => return unknown(format!("the nodes cannot be read: {cause}")).into(),
-    };
+fn proxies(look: &Look<'_>) -> Result<Answer, Answer> {
+    read(&look.cluster.nodes, "the nodes cannot be read", Stops::All)?;
     let needs = look.needs_load_balancer();
-    let all =
-        nodes.iter().filter(|node| !node.dead).all(|node| !node.honours && node.basis != Basis::Guessed);
+    let all = look.cluster.live_nodes().all(|node| !node.honours && node.basis != Basis::Guessed);
     let judge = |((honours, basis, source, cause), names): (Group<'_>, Vec<&str>)| -> Check {
         let named = some_of(&names, MAX_NAMES);
         let how = match basis {
@@ -77,13 +74,13 @@ fn proxies(look: &Look<'_>) -> Answer {
             .on(names[0])
             .into()
     };
-    Answer::each(groups(nodes), || unknown("the cluster has no nodes"), judge)
+    Ok(Answer::each(groups(look), || unknown("the cluster has no nodes"), judge))
 }
 
 /// Returns whether some nodes may bypass the load balancer although the status forbids it, and that does no harm.
 pub(super) fn may_stray(look: &Look<'_>) -> bool {
-    let mut nodes = look.cluster.nodes.iter().flatten();
-    look.by_proxy() && !look.needs_load_balancer() && nodes.any(|node| !node.dead && !node.honours)
+    let mut nodes = look.cluster.live_nodes();
+    look.by_proxy() && !look.needs_load_balancer() && nodes.any(|node| !node.honours)
 }
 
 /// Judges the source ranges, which a node that short-circuits an address applies to its pods and its own processes.
@@ -97,11 +94,9 @@ fn ranges(look: &Look<'_>) -> Answer {
     }
     // The pods behind the Service stand for the other pods, whose addresses are in the same networks.
     let pods = look.facts.slices.iter().flatten().flat_map(endpoints);
-    let pods: Vec<IpAddr> = pods.flat_map(|one| &one.addresses).filter_map(|one| one.parse().ok()).collect();
-    let nodes: Vec<IpAddr> =
-        look.cluster.nodes.iter().flatten().flat_map(|node| node.addresses.clone()).collect();
-    let is_in = |address: &IpAddr| ranges.iter().any(|range| range.contains(address));
-    let (pods_in, nodes_in) = (pods.iter().any(is_in), nodes.iter().any(is_in));
+    let mut pods = pods.flat_map(|one| &one.addresses).filter_map(|one| one.parse().ok());
+    let is_in = |address: IpAddr| ranges.iter().any(|range| range.contains(&address));
+    let (pods_in, nodes_in) = (pods.any(is_in), look.cluster.node_addresses().any(is_in));
     if pods_in && nodes_in {
         return ok("the source ranges include the cluster's own clients").into();
     }
@@ -116,20 +111,20 @@ fn ranges(look: &Look<'_>) -> Answer {
         format!("nodes accept connections only from {}, which does not include {who}", some_of(&shown, 3)),
     )
     .seen("Service", "spec.loadBalancerSourceRanges", some_of(&shown, 5));
-    Check::from(match (pods_in, nodes_in) {
+    match (pods_in, nodes_in) {
         (false, true) => finding.stops(Stops::Pods),
         (true, false) => finding.surely(false),
         _ => finding,
-    })
+    }
     .into()
 }
 
 type Group<'a> = (bool, Basis, &'a str, &'a str);
 
 /// Groups the nodes by the verdict on their service proxies.
-fn groups(nodes: &[NodeFact]) -> BTreeMap<Group<'_>, Vec<&str>> {
+fn groups<'a>(look: &Look<'a>) -> BTreeMap<Group<'a>, Vec<&'a str>> {
     let mut groups: BTreeMap<Group<'_>, Vec<&str>> = BTreeMap::new();
-    for node in nodes.iter().filter(|node| !node.dead) {
+    for node in look.cluster.live_nodes() {
         let group = (node.honours, node.basis, node.source.as_str(), node.cause.as_str());
         groups.entry(group).or_default().push(&node.name);
     }

@@ -5,16 +5,14 @@ use std::net::IpAddr;
 use jiff::SignedDuration;
 use k8s_openapi::api::core::v1::{LoadBalancerIngress, Service};
 
-use super::controller::{self, last_writer, leader};
-use super::look::{
-    Look, all_shown, destination, entries, is_behind, is_short_circuited, key, listed, port_of, shown,
-};
+use super::controller::{self, last_writer};
+use super::look::{Look, all_shown, destination, is_behind, is_short_circuited, listed, port_of, shown};
 use crate::code::{Code, Stops};
-use crate::facts::{Forecast, Looked, PathFact, ServedBy};
+use crate::facts::{CloudFacts, Forecast, PathFact, ServedBy, entries, name_of};
 use crate::finding::{Check, Finding, Fix, ok, skipped, unknown};
 use crate::hop::{Port, Scope};
 use crate::leftovers::{external_ips_of, without_external_ip};
-use crate::question::{Answer, questions};
+use crate::question::{Answer, questions, read};
 
 const FIELD: &str = "status.loadBalancer.ingress";
 /// The tolerated difference between the clocks of two machines.
@@ -42,15 +40,15 @@ questions! {
 pub(super) fn judge(look: &Look<'_>) -> Questions {
     if look.entries.is_empty() {
         let nothing = skipped("nothing is published");
-        return Questions { published: unpublished(look).into(), ..Questions::all(&nothing) };
+        return Questions { published: unpublished(look).into(), ..Questions::all(nothing) };
     }
     Questions {
-        published: ok(format!("published: {}", all_shown(&look.entries))).into(),
+        published: ok(format!("published: {}", all_shown(look.entries))).into(),
         addresses: addresses(look),
-        modes: modes(look),
+        modes: modes(look).into(),
         wanted: would_publish(look),
-        writers: writers(look),
-        shared: shared(look),
+        writers: writers(look).into(),
+        shared: shared(look).into(),
         external_ips: external_ips(look),
     }
 }
@@ -95,52 +93,28 @@ fn address_of(look: &Look<'_>, address: IpAddr) -> Check {
             return doubt(unknown(format!("the addresses of the load balancer are not known: {cause}")));
         }
     };
-    let planned = cloud.would_publish.as_ref().filter(|_| !look.is_being_deleted());
-    let is_planned = |entries: &Vec<LoadBalancerIngress>| {
-        entries.iter().any(|entry| entry.ip.as_ref().and_then(|ip| ip.parse().ok()) == Some(address))
-    };
-    let is_behind = is_behind(cloud, address);
-    match planned {
-        // For example the VIP in place of the floating IP: only clients in the VIP's network reach it.
-        Some(entries)
-            if known.contains(&address)
-                && !is_planned(entries)
-                && (is_behind || entries.iter().any(|entry| entry.ip.is_some())) =>
-        {
-            let text = format!(
-                "{address} is the load balancer's, but clients outside the cluster need {}",
-                all_shown(entries)
-            );
-            return Finding::new(Code::D207, text)
-                .seen(look.object(), FIELD, address.to_string())
-                .seen("openstack-ccm", "would publish", all_shown(entries))
-                .to(address.to_string())
-                .stops(Stops::Outside)
-                .into();
+    let seen = |finding: Finding| finding.seen(look.object(), FIELD, address.to_string());
+    if known.contains(&address) {
+        let is_it =
+            |entry: &LoadBalancerIngress| entry.ip.as_ref().and_then(|ip| ip.parse().ok()) == Some(address);
+        let planned = cloud.would_publish.as_ref().filter(|_| !look.is_being_deleted());
+        let other = planned.filter(|entries| !entries.iter().any(is_it));
+        let Some(needed) = needed_in_place(look, cloud, other, address) else {
+            return ok(format!("{address} is the load balancer's"));
+        };
+        let text = format!("{address} is the load balancer's, but clients outside the cluster need {needed}");
+        let mut finding = seen(Finding::new(Code::D207, text));
+        if let Some(entries) = other {
+            finding = finding.seen("openstack-ccm", "would publish", all_shown(entries));
         }
-        _ if known.contains(&address) && is_behind && look.is_external() => {
-            return Finding::new(
-                Code::D207,
-                format!(
-                    "{address} is the load balancer's, but clients outside the cluster need {}",
-                    listed(&cloud.floating())
-                ),
-            )
-            .seen(look.object(), FIELD, address.to_string())
-            .to(address.to_string())
-            .stops(Stops::Outside)
-            .into();
-        }
-        _ if known.contains(&address) => return ok(format!("{address} is the load balancer's")),
-        _ => {}
+        return finding.to(address.to_string()).stops(Stops::Outside).into();
     }
     // The hop of the load balancer judges a floating IP that leads elsewhere or is gone.
     if cloud.astray().contains_key(&address) {
         return skipped(format!("{address} is a floating IP: see the load balancer"));
     }
-    let mut finding = Finding::new(Code::D207, format!("{address} is not an address of the load balancer"))
-        .seen(look.object(), FIELD, address.to_string())
-        .seen("load balancer", "addresses", listed(&known));
+    let text = format!("{address} is not an address of the load balancer");
+    let mut finding = seen(Finding::new(Code::D207, text)).seen("load balancer", "addresses", listed(&known));
     if let Some(entries) = &cloud.would_publish {
         finding = finding.seen("openstack-ccm", "would publish", all_shown(entries));
     }
@@ -150,19 +124,30 @@ fn address_of(look: &Look<'_>, address: IpAddr) -> Check {
     finding.to(address.to_string()).into()
 }
 
-fn modes(look: &Look<'_>) -> Answer {
-    match look.path() {
-        Err(cause) => {
-            unknown(format!("whether clients have to come through the load balancer is not known: {cause}"))
-                .about(Scope::default(), Stops::Inside)
-                .into()
-        }
-        Ok(PathFact { needs: None, .. }) if look.short_circuit() => {
+/// Returns what clients outside need in the place of an address of the load balancer: a floating IP in the place of the VIP, which only
+/// clients in its network reach.
+fn needed_in_place(
+    look: &Look<'_>,
+    cloud: &CloudFacts,
+    planned: Option<&Vec<LoadBalancerIngress>>,
+    address: IpAddr,
+) -> Option<String> {
+    let is_behind = is_behind(cloud, address);
+    let planned = planned.filter(|entries| is_behind || entries.iter().any(|entry| entry.ip.is_some()));
+    let by_cloud = || (is_behind && look.is_external()).then(|| listed(&cloud.floating()));
+    planned.map(|entries| all_shown(entries)).or_else(by_cloud)
+}
+
+fn modes(look: &Look<'_>) -> Result<Answer, Answer> {
+    let missing = "whether clients have to come through the load balancer is not known";
+    let path = read(&look.path, missing, Stops::Inside)?;
+    Ok(match &path.needs {
+        None if look.short_circuit() => {
             ok("nodes may short-circuit: clients need nothing that the load balancer adds").into()
         }
-        Ok(PathFact { needs: None, .. }) => ok("nodes do not short-circuit it").into(),
-        Ok(path) => needed(look, path, path.needs.as_deref().unwrap_or_default()),
-    }
+        None => ok("nodes do not short-circuit it").into(),
+        Some(needs) => needed(look, path, needs),
+    })
 }
 
 /// Judges the modes where clients have to come through the load balancer.
@@ -176,7 +161,7 @@ fn needed(look: &Look<'_>, path: &PathFact, needs: &str) -> Answer {
             .into();
     }
     if look.cluster.keeps_mode == Ok(false) {
-        return Check::from(dropped(look, needs)).into();
+        return dropped(look, needs).into();
     }
     Answer::each(
         around,
@@ -232,8 +217,7 @@ fn remedy(look: &Look<'_>) -> Fix {
     match &look.facts.served_by {
         // The controller restores the mode: whoever writes last is another program.
         ServedBy::Ours if look.cluster.controller.as_ref().is_ok_and(|controller| controller.works) => {
-            let words = ["get", "service", look.name(), "--output", "yaml", "--show-managed-fields"];
-            Fix::kubectl(look.namespace(), words)
+            Fix::service(&look.facts.service, "get", &["--output", "yaml", "--show-managed-fields"])
         }
         ServedBy::Ours => {
             "run openstack-ccm as the controller of this Service: it publishes ipMode: Proxy".into()
@@ -252,7 +236,7 @@ fn remedy(look: &Look<'_>) -> Fix {
 fn dropped(look: &Look<'_>, needs: &str) -> Finding {
     let text = format!("the API server drops ipMode, so nodes short-circuit, but {needs}");
     Finding::new(Code::D202, text)
-        .seen(look.object(), FIELD, all_shown(&look.entries))
+        .seen(look.object(), FIELD, all_shown(look.entries))
         .seen("API server", "a status written on trial", "came back without its mode")
         .fix(
             "upgrade the API server to 1.30 or newer, and until then publish a hostname with the annotation \
@@ -283,69 +267,60 @@ fn would_publish(look: &Look<'_>) -> Answer {
 }
 
 /// Finds a writer of the status other than the leader. A program that wrote it before the leader led has ended.
-fn writers(look: &Look<'_>) -> Answer {
+fn writers(look: &Look<'_>) -> Result<Answer, Answer> {
     if !look.is_ours() {
-        return skipped("another controller writes it").into();
+        return Ok(skipped("another controller writes it").into());
     }
     let contested =
         look.facts.events.iter().flatten().find(|event| event.reason == "LoadBalancerStatusContested");
     if let Some(event) = contested {
         let when = event.time.map(|time| format!(" at {time:.0}")).unwrap_or_default();
         let finding = Finding::new(Code::D204, format!("another program wrote the status, too{when}"));
-        let evidence = (look.object(), "LoadBalancerStatusContested", event.message.clone());
-        return Check::from(finding.seen(evidence.0, evidence.1, evidence.2)).into();
+        return Ok(finding.seen(look.object(), "LoadBalancerStatusContested", &event.message).into());
     }
-    let doubt = |cause: String| unknown(cause).about(Scope::default(), Stops::Nobody);
-    let (leader, since) = match leader(look) {
-        Looked::Ok(Some(leader)) => leader,
-        Looked::Ok(None) => return skipped("there is no leader whose field manager is known").into(),
-        Looked::Err(cause) => return doubt(format!("who leads is not known: {cause}")).into(),
+    let controller = read(&look.cluster.controller, "who leads is not known", Stops::Nobody)?;
+    let Some(leader) = controller.manager.as_deref().filter(|_| controller.works) else {
+        return Ok(skipped("there is no leader whose field manager is known").into());
     };
     let Some((writer, time)) = last_writer(look) else {
-        return skipped("who wrote the status is not recorded").into();
+        return Ok(skipped("who wrote the status is not recorded").into());
     };
     let is_own = writer.starts_with(leader) || writer.starts_with("ip-mode-overlay");
-    let is_old = matches!((time, since), (Some(time), Some(since)) if time <= since + CLOCKS);
+    let is_old = matches!((time, controller.since), (Some(time), Some(since)) if time <= since + CLOCKS);
     // A user who repaired the status by hand.
     let is_person =
         writer.starts_with("kubectl") && look.facts.wanted.as_ref().is_ok_and(|wanted| wanted.published);
     if is_own || is_old || is_person {
-        return ok(format!("the status was last written by {writer}")).into();
+        return Ok(ok(format!("the status was last written by {writer}")).into());
     }
     let time = time.map(|time| format!(" at {time}")).unwrap_or_default();
     let text = format!("{leader} leads, but the status was last written by {writer}{time}");
-    Check::from(Finding::new(Code::D204, text).seen(look.object(), "metadata.managedFields", writer)).into()
+    Ok(Finding::new(Code::D204, text).seen(look.object(), "metadata.managedFields", writer).into())
 }
 
 /// Finds other Services that publish the same address in another mode.
-fn shared(look: &Look<'_>) -> Answer {
-    let services = match &look.cluster.services {
-        Ok(services) => services,
-        Err(cause) => {
-            return unknown(format!("other Services on the address are not known: {cause}"))
-                .about(Scope::default(), Stops::Inside)
-                .into();
-        }
-    };
+fn shared(look: &Look<'_>) -> Result<Answer, Answer> {
+    let missing = "other Services on the address are not known";
+    let services = read(&look.cluster.services, missing, Stops::Inside)?;
     let mut found = Vec::new();
-    for other in services.iter().filter(|other| key(other) != look.key()) {
+    for other in services.iter().filter(|other| name_of(&other.metadata) != look.key()) {
         for theirs in entries(other).iter().filter(|entry| entry.ip.is_some()) {
             let differs = look
                 .entries
                 .iter()
                 .any(|ours| ours.ip == theirs.ip && is_short_circuited(ours) != is_short_circuited(theirs));
             if differs {
-                let text = format!("{} publishes {}", key(other), shown(theirs));
+                let text = format!("{} publishes {}", name_of(&other.metadata), shown(theirs));
                 found.push(
                     Finding::new(Code::D205, text)
-                        .seen(format!("Service {}", key(other)), FIELD, shown(theirs))
-                        .seen(look.object(), FIELD, all_shown(&look.entries))
+                        .seen(format!("Service {}", name_of(&other.metadata)), FIELD, shown(theirs))
+                        .seen(look.object(), FIELD, all_shown(look.entries))
                         .into(),
                 );
             }
         }
     }
-    Answer::found(found, || ok("no other Service publishes it in another mode"))
+    Ok(Answer::found(found, || ok("no other Service publishes it in another mode")))
 }
 
 fn external_ips(look: &Look<'_>) -> Answer {
@@ -370,10 +345,10 @@ fn external_ips(look: &Look<'_>) -> Answer {
             };
             let text = format!(
                 "nodes send packets for {ip} to the pods of {}, which has it in externalIPs",
-                key(service)
+                name_of(&service.metadata)
             );
             let finding = Finding::new(Code::D208, text)
-                .seen(format!("Service {}", key(service)), "spec.externalIPs", ip)
+                .seen(format!("Service {}", name_of(&service.metadata)), "spec.externalIPs", ip)
                 .fix(without_external_ip(service, ip));
             found.push(finding.at(flow.port).to(flow.to).into());
         }

@@ -5,12 +5,12 @@ use std::net::IpAddr;
 
 use super::look::Look;
 use crate::code::{Code, Stops};
-use crate::facts::{CloudFacts, NodeFact};
+use crate::facts::{CloudFacts, ForeignPolicy, NodeFact, name_of};
 use crate::finding::{Check, Finding, Fix, ok, skipped, unknown};
 use crate::firewall::{Packet, Passage, passage};
 use crate::hop::{Flow, Port, Scope};
 use crate::policy::{Destination, Shut, shut_in};
-use crate::question::{Answer, questions};
+use crate::question::{Answer, questions, read};
 use ipnet::IpNet;
 use k8s_openapi::api::networking::v1::NetworkPolicy;
 use openstack_ccm_core::service::Protocol;
@@ -38,14 +38,14 @@ questions! {
 }
 
 pub(super) fn judge(look: &Look<'_>) -> Questions {
-    let (client, dialled, policies) = (client(look), dials(look), policies(look));
+    let (client, dialled, policies) = (client(look), dials(look), policies(look).into());
     if !look.entries.is_empty() && look.destinations().iter().all(|to| look.around().contains(to)) {
         let stay = skipped("packets from inside the cluster do not leave the nodes");
-        return Questions { client, dialled, policies, ..Questions::all(&stay) };
+        return Questions { client, dialled, policies, ..Questions::all(stay) };
     }
     Questions {
         policies,
-        foreign: foreign(look),
+        foreign: foreign(look).into(),
         ranges: ranges(look),
         client,
         outward: outward(look),
@@ -53,15 +53,8 @@ pub(super) fn judge(look: &Look<'_>) -> Questions {
     }
 }
 
-fn policies(look: &Look<'_>) -> Answer {
-    let policies = match &look.cluster.policies {
-        Ok(policies) => policies,
-        Err(cause) => {
-            return unknown(format!("NetworkPolicies cannot be read: {cause}"))
-                .about(Scope::default(), Stops::Pods)
-                .into();
-        }
-    };
+fn policies(look: &Look<'_>) -> Result<Answer, Answer> {
+    let policies = read(&look.cluster.policies, "NetworkPolicies cannot be read", Stops::Pods)?;
     let mut found: Vec<Check> = Vec::new();
     for to in look.destinations() {
         // Ports from which the same pods are kept are said together.
@@ -76,7 +69,7 @@ fn policies(look: &Look<'_>) -> Answer {
         }
         found.extend(kept.into_values().map(Check::from));
     }
-    Answer::found(found, || ok("no NetworkPolicy keeps pods that use the Service from its address"))
+    Ok(Answer::found(found, || ok("no NetworkPolicy keeps pods that use the Service from its address")))
 }
 
 /// Returns the policies that keep their pods from a flow: from the load balancer, or from the pods to which nodes short-circuit.
@@ -89,9 +82,11 @@ pub(super) fn kept_from(look: &Look<'_>, flow: &Flow) -> Shut {
     let around = look.around().contains(&flow.to);
     let (addresses, ports, names) = match around {
         true => look.endpoints_of(flow.port),
-        false => {
-            (look.addresses_of(&flow.to).into_iter().take(1).collect(), vec![flow.port.number], Vec::new())
-        }
+        false => (
+            look.addresses_of(&flow.to).into_iter().take(1).collect(),
+            vec![flow.port.number.into()],
+            Vec::new(),
+        ),
     };
     if protocol == Protocol::Sctp || addresses.is_empty() {
         return Shut::default();
@@ -131,13 +126,10 @@ fn shut_in_from(
 }
 
 /// Returns the command that adds a network to the egress of a policy, `namespace/name`.
-fn open_to(policies: &[NetworkPolicy], name: &str, cidr: &str) -> Fix {
-    let (namespace, name) = name.split_once('/').unwrap_or(("", name));
-    let is_it = |policy: &&NetworkPolicy| {
-        policy.metadata.namespace.as_deref() == Some(namespace)
-            && policy.metadata.name.as_deref() == Some(name)
-    };
-    let spec = policies.iter().find(is_it).and_then(|policy| policy.spec.as_ref());
+fn open_to(policies: &[NetworkPolicy], title: &str, cidr: &str) -> Fix {
+    let (namespace, name) = title.split_once('/').unwrap_or(("", title));
+    let policy = policies.iter().find(|policy| name_of(&policy.metadata) == title);
+    let spec = policy.and_then(|policy| policy.spec.as_ref());
     let has_rules = spec.is_some_and(|spec| spec.egress.is_some());
     let rule = json!({"to": [{"ipBlock": {"cidr": cidr}}]});
     let (path, value) = if has_rules { ("/spec/egress/-", rule) } else { ("/spec/egress", json!([rule])) };
@@ -146,29 +138,15 @@ fn open_to(policies: &[NetworkPolicy], name: &str, cidr: &str) -> Fix {
 }
 
 /// Judges foreign policies: which pods connect is not known, so only a policy for all pods matters here.
-fn foreign(look: &Look<'_>) -> Answer {
-    let policies = match &look.cluster.foreign_policies {
-        Ok(policies) => policies,
-        Err(cause) => {
-            return unknown(format!("policies of the network plugin cannot be read: {cause}"))
-                .about(Scope::default(), Stops::Pods)
-                .into();
-        }
-    };
-    let is_for_all = |policy: &&crate::facts::ForeignPolicy| {
-        policy.namespace.is_none() && policy.labels.is_empty() && policy.egress
-    };
-    let names: Vec<String> =
-        policies.iter().filter(is_for_all).map(|policy| format!("{} {}", policy.kind, policy.name)).collect();
+fn foreign(look: &Look<'_>) -> Result<Answer, Answer> {
+    let is_for_all =
+        |policy: &ForeignPolicy| policy.namespace.is_none() && policy.labels.is_empty() && policy.egress;
+    let names = look.foreign_policies(Stops::Pods, is_for_all)?;
     if names.is_empty() {
-        return ok("no policy of another kind applies to all pods").into();
+        return Ok(ok("no policy of another kind applies to all pods").into());
     }
-    unknown(format!(
-        "doctor does not evaluate {}, which might keep pods from the address",
-        some_of(&names, 3)
-    ))
-    .about(Scope::default(), Stops::Pods)
-    .into()
+    let text = format!("doctor does not evaluate {names}, which might keep pods from the address");
+    Ok(unknown(text).about(Scope::default(), Stops::Pods).into())
 }
 
 /// Judges the source ranges that the listeners have now; those of the Service may not be applied yet.
@@ -202,7 +180,6 @@ fn outward(look: &Look<'_>) -> Answer {
     let Ok(cloud) = look.cloud() else {
         return skipped("the security groups of the nodes are not known").into();
     };
-    let nodes = || look.cluster.nodes.iter().flatten().filter(|node| !node.dead);
     let mut found: Vec<Check> = Vec::new();
     for flow in look.flows() {
         let Some(address) = look.addresses_of(&flow.to).first().copied() else { continue };
@@ -220,7 +197,7 @@ fn outward(look: &Look<'_>) -> Answer {
             Some(passage(&cloud.network, machine, &packet))
         };
         let all: Vec<(&NodeFact, Passage)> =
-            nodes().filter_map(|node| Some((node, passage_of(node)?))).collect();
+            look.cluster.live_nodes().filter_map(|node| Some((node, passage_of(node)?))).collect();
         let shut: Vec<&str> = all
             .iter()
             .filter(|(_, passage)| *passage == Passage::Closed)
@@ -252,17 +229,14 @@ fn range(look: &Look<'_>, cloud: &CloudFacts, flow: &Flow) -> Option<Check> {
     if networks.is_empty() {
         return None;
     }
-    let of_nodes = || look.cluster.nodes.iter().flatten().flat_map(|node| node.addresses.clone()).collect();
     let sources: Vec<IpAddr> = match (&cloud.translated, cloud.floating().contains(&address)) {
-        (_, false) => of_nodes(),
+        (_, false) => look.cluster.node_addresses().collect(),
         (Some(Ok(translated)), true) => translated.clone(),
-        (Some(Err(cause)), true) => {
+        (Some(Err(_)) | None, true) => {
+            let cause = cloud.translated.iter().filter_map(|one| one.as_ref().err());
+            let cause: String = cause.map(|cause| format!(": {cause}")).collect();
             let text =
-                format!("the addresses from which the cluster connects to {address} are not known: {cause}");
-            return Some(unknown(text).about(Scope::to(flow.to.clone()), Stops::InsideThrough));
-        }
-        (None, true) => {
-            let text = format!("the addresses from which the cluster connects to {address} are not known");
+                format!("the addresses from which the cluster connects to {address} are not known{cause}");
             return Some(unknown(text).about(Scope::to(flow.to.clone()), Stops::InsideThrough));
         }
     };

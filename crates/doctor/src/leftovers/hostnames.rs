@@ -4,7 +4,7 @@ use k8s_openapi::api::core::v1::Service;
 
 use super::dns::WITH_ADDRESS;
 use crate::code::Code;
-use crate::facts::ClusterFacts;
+use crate::facts::{ClusterFacts, entries, name_of};
 use crate::finding::{Check, Finding, Fix};
 
 /// Annotations by which the controllers of clouds publish a hostname.
@@ -24,36 +24,30 @@ pub(super) fn judge(cluster: &ClusterFacts) -> Vec<Check> {
 }
 
 fn of_service(service: &Service) -> Vec<Check> {
-    let part = |part: &Option<String>| part.clone().unwrap_or_default();
-    let (namespace, name) = (part(&service.metadata.namespace), part(&service.metadata.name));
-    let object = format!("Service {namespace}/{name}");
+    let name = name_of(&service.metadata);
+    let object = format!("Service {name}");
     let spec_type = service.spec.as_ref().and_then(|spec| spec.type_.as_deref());
     if spec_type != Some("LoadBalancer") {
         return Vec::new();
     }
-    let status = service.status.as_ref().and_then(|status| status.load_balancer.as_ref());
-    let entries = status.and_then(|status| status.ingress.as_deref()).unwrap_or_default();
     let is_foreign =
         |hostname: &&String| WITH_ADDRESS.iter().any(|suffix| hostname.ends_with(&format!(".{suffix}")));
-    let hostnames = entries.iter().filter_map(|entry| entry.hostname.as_ref());
+    let hostnames = entries(service).iter().filter_map(|entry| entry.hostname.as_ref());
     let mut checks: Vec<Check> = hostnames
         .filter(is_foreign)
         .map(|hostname| {
-            Finding::new(
-                Code::L103,
-                format!("{namespace}/{name} is published with the third-party hostname {hostname}"),
-            )
-            .seen(object.clone(), "status.loadBalancer.ingress[].hostname", hostname)
-            .into()
+            Finding::new(Code::L103, format!("{name} is published with the third-party hostname {hostname}"))
+                .seen(object.clone(), "status.loadBalancer.ingress[].hostname", hostname)
+                .into()
         })
         .collect();
     for (key, value) in service.metadata.annotations.iter().flatten() {
         if ANNOTATIONS.contains(&key.as_str()) {
-            let text = format!("{namespace}/{name} asks for a hostname in place of its address");
+            let text = format!("{name} asks for a hostname in place of its address");
             checks.push(
                 Finding::new(Code::L103, text)
                     .seen(object.clone(), key, value)
-                    .fix(Fix::kubectl(&namespace, ["annotate", "service", &name, &format!("{key}-")]))
+                    .fix(Fix::service(service, "annotate", &[&format!("{key}-")]))
                     .into(),
             );
         }

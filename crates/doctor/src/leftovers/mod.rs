@@ -12,9 +12,9 @@ mod hostnames;
 mod settings;
 mod tools;
 
-use crate::facts::{ClusterFacts, Looked};
+use crate::facts::{ClusterFacts, Looked, entries, name_of};
 use crate::finding::{Check, Finding, Fix, ok, unknown};
-use k8s_openapi::api::core::v1::{Service, ServiceSpec};
+use k8s_openapi::api::core::v1::{LoadBalancerIngress, Service, ServiceSpec};
 use serde_json::json;
 
 /// The label with which kube-proxy leaves a Service to another service proxy.
@@ -56,8 +56,11 @@ pub fn judge(cluster: &ClusterFacts, facts: &LeftoverFacts) -> Vec<Check> {
 pub(crate) fn external_ips_of(service: &Service) -> impl Iterator<Item = &String> {
     let left_to_another =
         service.metadata.labels.as_ref().is_some_and(|labels| labels.contains_key(SERVICE_PROXY_NAME));
-    let is_headless = |spec: &&ServiceSpec| spec.cluster_ip.as_deref() == Some("None");
-    let spec = service.spec.as_ref().filter(|spec| !left_to_another && !is_headless(spec));
+    // It is headless, or a name for something else.
+    let is_left_alone = |spec: &&ServiceSpec| {
+        spec.cluster_ip.as_deref() == Some("None") || spec.type_.as_deref() == Some("ExternalName")
+    };
+    let spec = service.spec.as_ref().filter(|spec| !left_to_another && !is_left_alone(spec));
     spec.into_iter().flat_map(|spec| spec.external_ips.iter().flatten())
 }
 
@@ -66,26 +69,17 @@ pub(crate) fn without_external_ip(service: &Service, address: &str) -> Fix {
     let rest =
         service.spec.iter().flat_map(|spec| spec.external_ips.iter().flatten()).filter(|ip| *ip != address);
     let patch = json!({"spec": {"externalIPs": rest.collect::<Vec<_>>()}}).to_string();
-    let part = |part: &Option<String>| part.clone().unwrap_or_default();
-    let (namespace, name) = (part(&service.metadata.namespace), part(&service.metadata.name));
-    Fix::kubectl(&namespace, ["patch", "service", &name, "--type", "merge", "--patch", &patch])
+    Fix::service(service, "patch", &["--type", "merge", "--patch", &patch])
 }
 
 /// Adds a warning if clients still depend on the workaround: Services that nodes short-circuit, because neither openstack-ccm nor
 /// an overlay publishes them with `ipMode: Proxy` yet.
 pub(crate) fn caution(cluster: &ClusterFacts, finding: Finding) -> Finding {
     let Ok(services) = &cluster.services else { return finding };
-    let by_address = services.iter().filter(|service| {
-        let status = service.status.as_ref().and_then(|status| status.load_balancer.as_ref());
-        let entries = status.and_then(|status| status.ingress.as_deref()).unwrap_or_default();
-        entries.iter().any(|entry| entry.ip.is_some() && entry.ip_mode.as_deref() != Some("Proxy"))
-    });
-    let names: Vec<String> = by_address
-        .map(|service| {
-            let part = |part: &Option<String>| part.clone().unwrap_or_default();
-            format!("{}/{}", part(&service.metadata.namespace), part(&service.metadata.name))
-        })
-        .collect();
+    let is_by_address =
+        |entry: &LoadBalancerIngress| entry.ip.is_some() && entry.ip_mode.as_deref() != Some("Proxy");
+    let by_address = services.iter().filter(|service| entries(service).iter().any(is_by_address));
+    let names: Vec<String> = by_address.map(|service| name_of(&service.metadata)).collect();
     if names.is_empty() {
         return finding;
     }

@@ -4,7 +4,7 @@ use k8s_openapi::api::core::v1::{Container, HostAlias};
 
 use super::{LeftoverFacts, SERVICE_PROXY_NAME, external_ips_of};
 use crate::code::Code;
-use crate::facts::{ClusterFacts, Workload};
+use crate::facts::{ClusterFacts, Workload, entries, name_of};
 use crate::finding::{Check, Finding, Fix};
 use openstack_ccm_core::text::some_of;
 
@@ -31,16 +31,13 @@ pub(super) fn judge(cluster: &ClusterFacts, facts: &LeftoverFacts) -> Vec<Check>
 /// Finds Services with the published address of a load balancer in `externalIPs`.
 fn external_ips(cluster: &ClusterFacts) -> Vec<Check> {
     let services = || cluster.services.iter().flatten();
-    let published: Vec<String> = services()
-        .filter_map(|service| service.status.as_ref()?.load_balancer.as_ref()?.ingress.as_ref())
-        .flat_map(|entries| entries.iter().filter_map(|entry| entry.ip.clone()))
-        .collect();
+    let published: Vec<&String> =
+        services().flat_map(entries).filter_map(|entry| entry.ip.as_ref()).collect();
     let mut checks = Vec::new();
     for service in services() {
         let ips = external_ips_of(service);
         for ip in ips.filter(|ip| published.contains(ip)) {
-            let part = |part: &Option<String>| part.clone().unwrap_or_default();
-            let name = format!("{}/{}", part(&service.metadata.namespace), part(&service.metadata.name));
+            let name = name_of(&service.metadata);
             let text = format!("{name} has the address {ip} of a load balancer in externalIPs");
             let finding =
                 Finding::new(Code::L109, text).seen(format!("Service {name}"), "spec.externalIPs", ip);
@@ -56,11 +53,9 @@ fn host_aliases(cluster: &ClusterFacts, workload: &Workload) -> Vec<Check> {
         let (address, names) = (&alias.ip, alias.hostnames.as_deref().unwrap_or_default());
         let whose = cluster.services.iter().flatten().find_map(|service| {
             let spec = service.spec.as_ref()?;
-            let status = service.status.as_ref().and_then(|status| status.load_balancer.as_ref());
-            let published = status.and_then(|status| status.ingress.as_deref()).unwrap_or_default();
             let has = spec.cluster_ip.as_ref() == Some(address)
                 || spec.cluster_ips.iter().flatten().any(|ip| ip == address)
-                || published.iter().any(|entry| entry.ip.as_ref() == Some(address));
+                || entries(service).iter().any(|entry| entry.ip.as_ref() == Some(address));
             has.then(|| service.metadata.name.clone().unwrap_or_default())
         })?;
         let text = format!(
@@ -151,17 +146,14 @@ fn labels(cluster: &ClusterFacts) -> Vec<Check> {
     for service in cluster.services.iter().flatten() {
         let labels = service.metadata.labels.iter().flatten();
         for (_, value) in labels.into_iter().filter(|(key, _)| key.as_str() == SERVICE_PROXY_NAME) {
-            let part = |part: &Option<String>| part.clone().unwrap_or_default();
-            let (namespace, name) = (part(&service.metadata.namespace), part(&service.metadata.name));
-            checks.push(
-                Finding::new(
-                    Code::L107,
-                    format!("kube-proxy leaves {namespace}/{name} to another service proxy"),
-                )
-                .seen(format!("Service {namespace}/{name}"), SERVICE_PROXY_NAME, value)
-                .fix(Fix::kubectl(&namespace, ["label", "service", &name, &format!("{SERVICE_PROXY_NAME}-")]))
-                .into(),
-            );
+            let name = name_of(&service.metadata);
+            let finding = Finding::new(
+                Code::L107,
+                format!("kube-proxy leaves {name} to another service proxy"),
+            )
+            .seen(format!("Service {name}"), SERVICE_PROXY_NAME, value);
+            let fix = Fix::service(service, "label", &[&format!("{SERVICE_PROXY_NAME}-")]);
+            checks.push(finding.fix(fix).into());
         }
     }
     checks

@@ -3,7 +3,7 @@
 use super::dns::{Line, OUROBOROS_BEGIN, Writer, lines};
 use super::{LeftoverFacts, caution};
 use crate::code::Code;
-use crate::facts::ClusterFacts;
+use crate::facts::{ClusterFacts, name_of};
 use crate::finding::{Check, Finding, Fix};
 
 pub(super) fn judge(cluster: &ClusterFacts, facts: &LeftoverFacts) -> Vec<Check> {
@@ -64,12 +64,7 @@ fn ouroboros(cluster: &ClusterFacts, facts: &LeftoverFacts, written: &[&Line]) -
         let labels = service.metadata.labels.iter().flatten();
         labels.into_iter().any(|(key, value)| key == "app.kubernetes.io/managed-by" && value == "ouroboros")
     });
-    let services: Vec<String> = services
-        .map(|service| {
-            let part = |part: &Option<String>| part.clone().unwrap_or_default();
-            format!("{}/{}", part(&service.metadata.namespace), part(&service.metadata.name))
-        })
-        .collect();
+    let services: Vec<String> = services.map(|service| name_of(&service.metadata)).collect();
     let is_installed = facts.namespaces.iter().flatten().any(|name| name == "ouroboros");
     if blocks.is_empty() && services.is_empty() && written.is_empty() && !is_installed {
         return None;

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{FailOn, Outcome};
-use crate::finding::{Check, Finding, Gap};
+use crate::finding::{Check, Finding};
 use crate::hop::Origin;
 use crate::report::{Conclusion, End, FlowEnd, Report};
 
@@ -109,8 +109,7 @@ pub fn check(check: &Check) -> Value {
         Check::Ok(text) => json!({"result": "success", "description": text}),
         Check::Skipped(text) => json!({"result": "skipped", "description": text}),
         Check::Unknown(unknown) => {
-            let result = if unknown.gap == Gap::NotKnown { "not-known" } else { "not-seen" };
-            json!({"result": result, "description": unknown.text})
+            json!({"result": unknown.gap.title().replace(' ', "-"), "description": unknown.text})
         }
         Check::Found(finding) => of_finding(finding),
     }

@@ -10,6 +10,8 @@ pub mod json;
 pub mod mermaid;
 pub mod table;
 
+use clap::ValueEnum;
+
 use crate::code::{Code, Severity};
 use crate::finding::{Check, Gap};
 use crate::hop::Origin;
@@ -28,14 +30,14 @@ pub struct Outcome {
 }
 
 /// What the exit code shall show.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum FailOn {
-    /// Errors.
-    Error,
-    /// Warnings too.
-    Warning,
-    /// Errors, and everything that was not seen.
+    /// 3 also for anything that was not seen.
     Unseen,
+    /// 2 for warnings too.
+    Warning,
+    /// 2 for errors only.
+    Error,
 }
 
 impl FailOn {

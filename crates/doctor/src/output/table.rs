@@ -109,7 +109,7 @@ impl Page {
                 && titles.len() > 1
                 && !said.iter().any(|one| says_the_same(one, check))
             {
-                let what = if unknown.gap == Gap::NotKnown { "not known" } else { "not seen" };
+                let what = unknown.gap.title();
                 let text = format!("{what}: {}, for {}", unknown.text, titles.join(", "));
                 self.marked("?", Colour::Yellow, &text);
                 said.push(check.clone());
@@ -181,8 +181,7 @@ impl Page {
             Check::Ok(text) => self.marked("√", Colour::Green, text),
             Check::Skipped(text) => self.marked("-", Colour::Grey, &format!("skipped: {text}")),
             Check::Unknown(unknown) => {
-                let what = if unknown.gap == Gap::NotKnown { "not known" } else { "not seen" };
-                self.marked("?", Colour::Yellow, &format!("{what}: {}", unknown.text));
+                self.marked("?", Colour::Yellow, &format!("{}: {}", unknown.gap.title(), unknown.text));
             }
             Check::Found(finding) => self.finding(finding),
         }

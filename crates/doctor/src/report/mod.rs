@@ -38,22 +38,24 @@ pub struct Report {
 }
 
 impl Report {
+    fn of<'a, T>(&'a self, of: fn(&'a Check) -> Option<&'a T>) -> impl Iterator<Item = (Hop, &'a T)> {
+        let of_hop =
+            move |report: &'a HopReport| report.checks().iter().filter_map(of).map(|one| (report.hop(), one));
+        self.hops.iter().flat_map(of_hop)
+    }
+
     /// Lists all findings in order.
     pub fn findings(&self) -> impl Iterator<Item = (Hop, &Finding)> {
-        self.hops.iter().flat_map(|report| {
-            report.checks().iter().filter_map(move |check| match check {
-                Check::Found(finding) => Some((report.hop(), finding)),
-                _ => None,
-            })
+        self.of(|check| match check {
+            Check::Found(finding) => Some(finding),
+            _ => None,
         })
     }
 
     fn unknowns(&self) -> impl Iterator<Item = (Hop, &Unknown)> {
-        self.hops.iter().flat_map(|report| {
-            report.checks().iter().filter_map(move |check| match check {
-                Check::Unknown(unknown) => Some((report.hop(), unknown)),
-                _ => None,
-            })
+        self.of(|check| match check {
+            Check::Unknown(unknown) => Some(unknown),
+            _ => None,
         })
     }
 

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use super::target::{Target, Transport};
-use super::{Fate, Format, RulesError, Walk, not_in_use};
+use super::{Format, Listed, RulesError, Walk};
 
 /// Follows packets to the target through the table.
 pub(super) fn walk(text: &str, target: &Target) -> Result<Walk, RulesError> {
@@ -27,23 +27,9 @@ pub(super) fn walk(text: &str, target: &Target) -> Result<Walk, RulesError> {
     if rows == 0 && !text.contains("Frontend") {
         return Err(RulesError::Unknown);
     }
-    let mut findings = Vec::new();
-    let (step, fate) = match found {
-        None if rows == 0 => {
-            let text = "there is not a single frontend";
-            findings.push(not_in_use(text.to_owned()));
-            (text.to_owned(), Fate::NoRules)
-        }
-        None => (format!("{rows} frontends, none for {target}"), Fate::Through),
-        Some(kind) if pods.is_empty() => {
-            (format!("frontend {target} {kind} without a backend"), Fate::Rejected)
-        }
-        Some(kind) => {
-            let step = format!("frontend {target} {kind} -> {}", openstack_ccm_core::text::some_of(&pods, 5));
-            (step, Fate::ToPod { pods, only_from: Vec::new() })
-        }
-    };
-    Ok(Walk { format: Format::Cilium, steps: vec![step], fate, findings })
+    let found = found.map(|kind| format!("frontend {target} {kind}"));
+    let listed = Listed { kind: "frontend", to_pod: "a backend", count: rows, found, pods };
+    Ok(listed.walk(Format::Cilium, target))
 }
 
 /// Returns frontend and type of a row.

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use super::target::{Target, Transport};
-use super::{Fate, Format, RulesError, Walk, not_in_use};
+use super::{Fate, Format, Listed, RulesError, Walk};
 
 /// Follows packets to the target through the virtual services.
 pub(super) fn walk(text: &str, target: &Target) -> Result<Walk, RulesError> {
@@ -26,32 +26,17 @@ pub(super) fn walk(text: &str, target: &Target) -> Result<Walk, RulesError> {
             pods.push(server.to_owned());
         }
     }
-    Ok(walk_of(target, services, is_there, pods))
-}
-
-fn walk_of(target: &Target, services: usize, is_there: bool, pods: Vec<String>) -> Walk {
-    let mut findings = Vec::new();
-    let (step, fate) = if services == 0 {
-        let text = "there is not a single virtual service";
-        findings.push(not_in_use(text.to_owned()));
-        (text.to_owned(), Fate::NoRules)
-    } else if !is_there {
-        (format!("{services} virtual services, none for {target}"), Fate::Through)
-    } else if pods.is_empty() {
-        (format!("virtual service {target} without a real server"), Fate::Rejected)
-    } else {
-        let step = format!("virtual service {target} -> {}", openstack_ccm_core::text::some_of(&pods, 5));
-        (step, Fate::ToPod { pods, only_from: Vec::new() })
-    };
-    let mut steps = vec![step];
-    if matches!(fate, Fate::Through) {
-        steps.push(
+    let found = is_there.then(|| format!("virtual service {target}"));
+    let listed = Listed { kind: "virtual service", to_pod: "a real server", count: services, found, pods };
+    let mut walk = listed.walk(Format::Ipvs, target);
+    if walk.fate == Fate::Through {
+        walk.steps.push(
             "check that kube-ipvs0 does not have the address: a virtual service on another port would \
              keep it there"
                 .into(),
         );
     }
-    Walk { format: Format::Ipvs, steps, fate, findings }
+    Ok(walk)
 }
 
 /// Returns transport and address of the virtual service in a line; no address for a firewall mark.

@@ -18,6 +18,8 @@ mod target;
 
 use std::fmt;
 
+use clap::ValueEnum;
+use openstack_ccm_core::text::some_of;
 use serde::Serialize;
 
 use crate::code::Code;
@@ -26,7 +28,7 @@ use crate::finding::Finding;
 pub use target::{Target, TargetError, Transport};
 
 /// The format of a dump: the program that wrote it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum Format {
     /// `iptables-save`
@@ -92,17 +94,9 @@ impl fmt::Display for Fate {
                 f.write_str("through: no rule matches the address, so packets travel on to the load balancer")
             }
             Self::ToPod { pods, only_from } => {
-                write!(
-                    f,
-                    "to a pod: {}, around the load balancer",
-                    openstack_ccm_core::text::some_of(pods, 5)
-                )?;
+                write!(f, "to a pod: {}, around the load balancer", some_of(pods, 5))?;
                 if !only_from.is_empty() {
-                    write!(
-                        f,
-                        "; only from {}, others are dropped",
-                        openstack_ccm_core::text::some_of(only_from, 5)
-                    )?;
+                    write!(f, "; only from {}, others are dropped", some_of(only_from, 5))?;
                 }
                 Ok(())
             }
@@ -170,6 +164,40 @@ pub fn walk(text: &str, target: &Target, format: Option<Format>) -> Result<Walk,
     }
 }
 
+/// What a dump lists with an address and a port, each with its pods: virtual services, frontends.
+struct Listed<'a> {
+    /// `virtual service`
+    kind: &'a str,
+    /// What leads to a pod: `a real server`.
+    to_pod: &'a str,
+    /// How many it lists.
+    count: usize,
+    /// What there is for the target, in words.
+    found: Option<String>,
+    pods: Vec<String>,
+}
+
+impl Listed<'_> {
+    fn walk(self, format: Format, target: &Target) -> Walk {
+        let Self { kind, to_pod, count, found, pods } = self;
+        let mut findings = Vec::new();
+        let (step, fate) = match found {
+            None if count == 0 => {
+                let text = format!("there is not a single {kind}");
+                findings.push(not_in_use(text.clone()));
+                (text, Fate::NoRules)
+            }
+            None => (format!("{count} {kind}s, none for {target}"), Fate::Through),
+            Some(found) if pods.is_empty() => (format!("{found} without {to_pod}"), Fate::Rejected),
+            Some(found) => {
+                let step = format!("{found} -> {}", some_of(&pods, 5));
+                (step, Fate::ToPod { pods, only_from: Vec::new() })
+            }
+        };
+        Walk { format, steps: vec![step], fate, findings }
+    }
+}
+
 /// Creates the finding that a node has no rules in use.
 fn not_in_use(text: String) -> Finding {
     Finding::new(Code::D303, text).fix("restart kube-proxy on this node: delete its pod in kube-system")
@@ -179,7 +207,6 @@ fn not_in_use(text: String) -> Finding {
 pub fn short_circuit(walk: &Walk, target: &Target) -> Option<Finding> {
     let Fate::ToPod { pods, .. } = &walk.fate else { return None };
     let text = format!("packets to {target} go to a pod, around the load balancer");
-    let finding =
-        Finding::new(Code::D302, text).seen("rules", "lead to", openstack_ccm_core::text::some_of(pods, 5));
+    let finding = Finding::new(Code::D302, text).seen("rules", "lead to", some_of(pods, 5));
     Some(walk.steps.iter().fold(finding, |finding, step| finding.seen("rules", "", step)))
 }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
-use openstack_ccm_doctor::output;
+use openstack_ccm_doctor::output::FailOn;
 use openstack_ccm_doctor::rules::{Format, Target};
 use openstack_ccm_manager::args::{ControllerArgs, LeaseArgs, PersonArgs, duration};
 use openstack_ccm_manager::dial::DialArgs;
@@ -152,27 +152,6 @@ pub(super) enum DoctorOutput {
     Mermaid,
 }
 
-/// What the exit code shall show.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(super) enum FailOn {
-    /// 3 also for anything that was not seen.
-    Unseen,
-    /// 2 for warnings too.
-    Warning,
-    /// 2 for errors only.
-    Error,
-}
-
-impl From<FailOn> for output::FailOn {
-    fn from(fail_on: FailOn) -> Self {
-        match fail_on {
-            FailOn::Unseen => Self::Unseen,
-            FailOn::Warning => Self::Warning,
-            FailOn::Error => Self::Error,
-        }
-    }
-}
-
 /// Flags of `doctor rules`.
 #[derive(Clone, Debug, Args)]
 pub struct RulesArgs {
@@ -181,7 +160,7 @@ pub struct RulesArgs {
     pub(super) address: Target,
     /// What made the dump; by default this is detected from its content.
     #[arg(long, value_enum)]
-    pub(super) mode: Option<RulesMode>,
+    pub(super) mode: Option<Format>,
     /// The path needs the load balancer (PROXY protocol, TLS, headers): a short circuit is an error.
     #[arg(long)]
     pub(super) needs_load_balancer: bool,
@@ -202,28 +181,4 @@ pub(super) enum RulesOutput {
     Json,
     /// The same as YAML.
     Yaml,
-}
-
-/// What made a dump.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(super) enum RulesMode {
-    /// `iptables-save`
-    Iptables,
-    /// `nft -j list ruleset`
-    Nftables,
-    /// `ipvsadm -Sn`
-    Ipvs,
-    /// `cilium-dbg service list`
-    Cilium,
-}
-
-impl From<RulesMode> for Format {
-    fn from(mode: RulesMode) -> Self {
-        match mode {
-            RulesMode::Iptables => Self::Iptables,
-            RulesMode::Nftables => Self::Nftables,
-            RulesMode::Ipvs => Self::Ipvs,
-            RulesMode::Cilium => Self::Cilium,
-        }
-    }
 }

@@ -10,6 +10,7 @@ use anyhow::{Context as _, bail};
 use k8s_openapi::api::core::v1::{Namespace, Node, Service};
 use kube::api::{ApiResource, DeleteParams, DynamicObject, ListParams, PostParams};
 use kube::{Api, Client, ResourceExt};
+use openstack_ccm_doctor::facts::entries;
 use openstack_ccm_manager::dial::{Dial, DialResult, Speech, Written, portions};
 use openstack_ccm_manager::signals;
 use serde_json::{Value, json};
@@ -89,9 +90,7 @@ fn agree(arguments: &WalkArgs) -> anyhow::Result<()> {
 
 /// Returns what to dial for a Service: `203.0.113.10:443=tls`.
 fn targets(service: &Service) -> Vec<String> {
-    let status = service.status.as_ref().and_then(|status| status.load_balancer.as_ref());
-    let entries = status.and_then(|status| status.ingress.as_deref()).unwrap_or_default();
-    let places = entries.iter().filter_map(|entry| entry.ip.as_ref().or(entry.hostname.as_ref()));
+    let places = entries(service).iter().filter_map(|entry| entry.ip.as_ref().or(entry.hostname.as_ref()));
     let ports = service.spec.as_ref().and_then(|spec| spec.ports.as_deref()).unwrap_or_default();
     let ports = ports.iter().filter(|port| port.protocol.as_deref().is_none_or(|one| one == "TCP"));
     let ports: Vec<(u16, Speech)> = ports

@@ -86,7 +86,7 @@ pub async fn look_knowing(
 }
 
 fn report(outcome: &Outcome, arguments: &WalkArgs) -> anyhow::Result<ExitCode> {
-    let fail_on = arguments.fail_on.into();
+    let fail_on = arguments.fail_on;
     print(match arguments.output {
         DoctorOutput::Table => table::text(outcome, terminal::style(false)),
         DoctorOutput::Short => table::text(outcome, terminal::style(true)),

@@ -24,7 +24,7 @@ const MAX_DUMP_SIZE: u64 = 256 << 20;
 pub(super) fn run(arguments: &RulesArgs) -> anyhow::Result<ExitCode> {
     let target = &arguments.address;
     let walked = match read(arguments) {
-        Ok(text) => walk(&text, target, arguments.mode.map(Into::into)).map_err(anyhow::Error::new),
+        Ok(text) => walk(&text, target, arguments.mode).map_err(anyhow::Error::new),
         Err(error) => Err(error),
     };
     let walk = match walked {

@@ -13,6 +13,9 @@ pub struct HandBackArgs {
     /// Output format.
     #[arg(short = 'o', long, value_enum, value_name = "FORM", default_value_t = Form::Text)]
     pub output: Form,
+    /// The --cluster-name of OCCM: load balancers that are named for another cluster do not count; without it the names of all do.
+    #[arg(long, value_name = "NAME", env = "CLUSTER_NAME")]
+    pub cluster_name: Option<String>,
     /// The provider's configuration.
     #[command(flatten)]
     pub config: ConfigArgs,

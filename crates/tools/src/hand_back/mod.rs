@@ -50,7 +50,8 @@ pub async fn run(arguments: &HandBackArgs) -> anyhow::Result<ExitCode> {
     let between = |transport: Arc<dyn Transport>, _: Option<&str>| -> Arc<dyn Transport> {
         Arc::new(ReadOnly::new(transport))
     };
-    let cloud = CloudAddresses::read(&log_in(&provider, &arguments.person, between).await?).await?;
+    let openstack = log_in(&provider, &arguments.person, between).await?;
+    let cloud = CloudAddresses::read(&openstack, arguments.cluster_name.as_deref()).await?;
     let section = &provider.config().load_balancer;
     let returns: Vec<(&Service, Return)> = services
         .iter()

@@ -6,6 +6,7 @@ use openstack_ccm_controllers::dry_run::{End, RecordedEvent};
 use openstack_ccm_core::failure::{Failure, FailureClass};
 use openstack_ccm_core::notice::Severity;
 use openstack_ccm_core::service::ServiceKey;
+pub use openstack_ccm_doctor::facts::Forecast as State;
 use openstack_ccm_openstack_api::dry_run::{Kind, ObjectChange, is_placeholder};
 use openstack_ccm_provider_openstack::load_balancer::names::GeneratedName;
 use serde::Serialize;
@@ -14,23 +15,6 @@ use serde_json::Value;
 use super::changes::{Change, changes, entries};
 use super::journal::{Call, Seen};
 use super::rehearsal::{Item, Subject};
-
-/// How far the controller would get with a subject.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[serde(tag = "state", content = "cause", rename_all = "kebab-case")]
-pub enum State {
-    /// It would finish. The JSON keeps its older word for this.
-    #[serde(rename = "settled")]
-    Converged,
-    /// The cloud is working on the subject, and the plan depends on the result.
-    Waits(String),
-    /// The existing load balancer keeps a setting, because the user or the operator has to change something first.
-    Keeps(String),
-    /// The user or the operator has to change something.
-    Refused(String),
-    /// The subject could not be read, or a call failed.
-    Unknown(String),
-}
 
 /// The plan for one subject.
 #[derive(Clone, Debug, Serialize)]
@@ -138,7 +122,7 @@ fn made_by(load_balancer: &Value) -> Option<String> {
 
 fn state(end: &End, seen: &Seen, exists: bool) -> State {
     let Failure { class, message, .. } = match end {
-        End::Done => return State::Converged,
+        End::Done => return State::Settled,
         End::Waits => return State::Waits(pending(seen)),
         End::Failed(failure) => failure.clone(),
     };
@@ -245,12 +229,15 @@ fn count(events: &[RecordedEvent], reasons: &[&str]) -> usize {
     chosen.map(|event| &event.notice.message).collect::<BTreeSet<_>>().len()
 }
 
+/// Returns whether an Event reports a failure, which the state shows.
+pub(crate) fn is_failure(event: &RecordedEvent) -> bool {
+    let reasons = ["SyncLoadBalancerFailed", "UpdateLoadBalancerFailed", "DeleteLoadBalancerFailed"];
+    reasons.contains(&event.notice.reason)
+}
+
 fn warnings(events: &[RecordedEvent]) -> Vec<String> {
-    // The state shows failures.
-    let of_state = ["SyncLoadBalancerFailed", "UpdateLoadBalancerFailed", "DeleteLoadBalancerFailed"];
-    let warnings = events.iter().filter(|event| {
-        event.notice.severity == Severity::Warning && !of_state.contains(&event.notice.reason)
-    });
+    let warnings =
+        events.iter().filter(|event| event.notice.severity == Severity::Warning && !is_failure(event));
     let mut once = BTreeSet::new();
     warnings
         .map(|event| match event.kind.as_str() {

@@ -61,8 +61,7 @@ pub(crate) const MAX_SINGLE_SERVICES: usize = 10;
 /// Flags or configuration are invalid; cloud or cluster cannot be queried; standard output is closed.
 pub async fn plan(arguments: &PlanArgs) -> anyhow::Result<ExitCode> {
     let PlanArgs { target, as_if, rehearsal } = arguments;
-    let prepared = prepare(target, as_if, rehearsal).await?;
-    report(&Plan::make(prepared).await?, None, rehearsal.output)
+    report(&Plan::make(target, as_if, rehearsal).await?, None, rehearsal.output)
 }
 
 /// Makes the plan for a cluster that another program serves, and writes it to standard output.
@@ -71,44 +70,9 @@ pub async fn plan(arguments: &PlanArgs) -> anyhow::Result<ExitCode> {
 /// As for [`plan`].
 pub async fn adopt(arguments: &AdoptArgs) -> anyhow::Result<ExitCode> {
     let AdoptArgs { target, rehearsal } = arguments;
-    let prepared = prepare(target, &[], rehearsal).await?;
-    let config = Arc::clone(&prepared.config);
-    let plan = Plan::make(prepared).await?;
-    let adoption = Adoption::of(&plan.items, &plan.forecasts, &config.load_balancer);
+    let plan = Plan::make(target, &[], rehearsal).await?;
+    let adoption = Adoption::of(&plan.items, &plan.forecasts, &plan.config.load_balancer);
     report(&plan, Some(&adoption), rehearsal.output)
-}
-
-/// The parts from which a plan is made.
-struct Prepared {
-    chosen: Chosen,
-    cluster_name: String,
-    stage: Stage,
-    config: Arc<Config>,
-}
-
-/// Logs in and prepares the plan.
-///
-/// # Errors
-/// Flags or configuration are invalid; cloud or cluster cannot be queried.
-async fn prepare(
-    target: &TargetArgs,
-    as_if: &[(String, Option<String>)],
-    rehearsal: &RehearsalArgs,
-) -> anyhow::Result<Prepared> {
-    let RehearsalArgs { typed, from_cluster, controller, lease, person, output: _ } = rehearsal;
-    let client = person.client().await?;
-    let provider = provider(&client, lease, &controller.config.cloud_config, *from_cluster).await?;
-    let controller = &settled(&client, lease, *typed, controller).await?;
-    let chosen = target.chosen(client.default_namespace())?;
-    let (services, namespace) = match &chosen {
-        Chosen::All => (Vec::new(), None),
-        Chosen::Named(services) => (services.clone(), None),
-        Chosen::In(namespace) => (Vec::new(), Some(namespace.clone())),
-    };
-    let as_if = AsIf { services, namespace, annotations: as_if.to_vec() };
-    let stage = stage(controller, person, &provider, &chosen, as_if).await?;
-    let cluster_name = controller.cluster_name.clone();
-    Ok(Prepared { chosen, cluster_name, stage, config: Arc::clone(provider.config()) })
 }
 
 /// Prepares a dry run, in the cloud of the configuration and the cluster of the user.
@@ -159,11 +123,31 @@ struct Plan {
     items: Vec<Item>,
     forecasts: Vec<Forecast>,
     summary: Summary,
+    config: Arc<Config>,
 }
 
 impl Plan {
-    async fn make(prepared: Prepared) -> anyhow::Result<Self> {
-        let Prepared { chosen, cluster_name, stage, config } = prepared;
+    /// Logs in and makes the plan.
+    ///
+    /// # Errors
+    /// Flags or configuration are invalid; cloud or cluster cannot be queried.
+    async fn make(
+        target: &TargetArgs,
+        as_if: &[(String, Option<String>)],
+        rehearsal: &RehearsalArgs,
+    ) -> anyhow::Result<Self> {
+        let RehearsalArgs { typed, from_cluster, controller, lease, person, output: _ } = rehearsal;
+        let client = person.client().await?;
+        let provider = provider(&client, lease, &controller.config.cloud_config, *from_cluster).await?;
+        let controller = &settled(&client, lease, *typed, controller).await?;
+        let chosen = target.chosen(client.default_namespace())?;
+        let (services, namespace) = match &chosen {
+            Chosen::All => (Vec::new(), None),
+            Chosen::Named(services) => (services.clone(), None),
+            Chosen::In(namespace) => (Vec::new(), Some(namespace.clone())),
+        };
+        let as_if = AsIf { services, namespace, annotations: as_if.to_vec() };
+        let stage = stage(controller, person, &provider, &chosen, as_if).await?;
         let time = Timestamp::now();
         let mut progress = Progress::new();
         let DryRunResult { items, nodes } = rehearse(stage, &chosen, |done, all| {
@@ -171,19 +155,19 @@ impl Plan {
         })
         .await?;
         drop(progress);
-        let section = &config.load_balancer;
-        let forecasts: Vec<Forecast> =
-            items.iter().map(|item| Forecast::asking(item, &section.former_cluster_names)).collect();
+        let config = Arc::clone(provider.config());
+        let former = &config.load_balancer.former_cluster_names;
+        let forecasts: Vec<Forecast> = items.iter().map(|item| Forecast::asking(item, former)).collect();
         let services = items.iter().filter(|item| matches!(item.subject, Subject::Service(_))).count();
         let nodes = (chosen == Chosen::All).then_some(nodes);
-        let summary =
-            Summary::of(&forecasts, time, LookedAt { services, nodes, cluster_name: &cluster_name });
-        Ok(Self { items, forecasts, summary })
+        let looked_at = LookedAt { services, nodes, cluster_name: &controller.cluster_name };
+        let summary = Summary::of(&forecasts, time, looked_at);
+        Ok(Self { items, forecasts, summary, config })
     }
 }
 
 fn report(plan: &Plan, adoption: Option<&Adoption>, output: PlanOutput) -> anyhow::Result<ExitCode> {
-    let Plan { items, forecasts, summary } = plan;
+    let Plan { items, forecasts, summary, config: _ } = plan;
     let written = match output {
         PlanOutput::Text => summary::text(forecasts, summary, adoption, std::io::stdout().is_terminal()),
         PlanOutput::Json => Form::Json.document(&object(plan, adoption)?)?,
@@ -195,14 +179,14 @@ fn report(plan: &Plan, adoption: Option<&Adoption>, output: PlanOutput) -> anyho
 }
 
 fn object(plan: &Plan, adoption: Option<&Adoption>) -> anyhow::Result<Value> {
-    let Plan { items, forecasts, summary } = plan;
+    let Plan { items, forecasts, summary, config: _ } = plan;
     let subjects: Vec<_> = items
         .iter()
         .zip(forecasts)
         .map(|(item, forecast)| {
             let mut subject = serde_json::to_value(forecast)?;
             // The controller would finish these; the calls show whether anything would change.
-            if forecast.state == State::Converged {
+            if forecast.state == State::Settled {
                 subject["state"] = if item.calls.is_empty() { "unchanged" } else { "changes" }.into();
             }
             subject["calls"] = item.calls.iter().map(Call::object).collect();

@@ -180,7 +180,7 @@ pub(super) fn text(
             line(format_args!("  =   {}: no change", counts.join(", ")));
         }
         match &one.state {
-            State::Converged => {}
+            State::Settled => {}
             State::Waits(cause) => line(format_args!("  !   waits           {cause}")),
             State::Keeps(cause) => line(format_args!("  !   keeps           {cause}")),
             State::Refused(cause) => line(format_args!("  !   refused         {cause}")),
@@ -198,7 +198,7 @@ pub(super) fn text(
 }
 
 fn is_worth_a_word(one: &Forecast) -> bool {
-    !one.changes.is_empty() || one.state != State::Converged || !one.warnings.is_empty()
+    !one.changes.is_empty() || one.state != State::Settled || !one.warnings.is_empty()
 }
 
 fn head(one: &Forecast) -> String {

@@ -75,7 +75,7 @@ impl World {
         let incomplete = items
             .iter()
             .map(|item| Forecast::of(item).state)
-            .find(|state| !matches!(state, State::Converged | State::Refused(_) | State::Keeps(_)));
+            .find(|state| !matches!(state, State::Settled | State::Refused(_) | State::Keeps(_)));
         let calls: Vec<&Planned> = items.iter().flat_map(|item| &item.calls).collect();
         let names = Names::before(&self.cloud).with_planned(&calls);
         let planned = items.iter().flat_map(planned).collect();

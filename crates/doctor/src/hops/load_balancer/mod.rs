@@ -12,10 +12,11 @@ use openstack_ccm_openstack_api::octavia::{LoadBalancer, OperatingStatus, Provis
 use super::controller::age_while_made;
 use super::look::Look;
 use crate::code::{Code, Stops};
-use crate::facts::{CloudFacts, Forecast};
+use crate::facts::{CloudFacts, Forecast, PoolFact};
 use crate::finding::{Check, Finding, Fix, ok, skipped, unknown};
 use crate::hop::{Port, Scope};
-use crate::question::{Answer, questions};
+use crate::question::{Answer, questions, read};
+pub(super) use planned::only_names;
 use planned::{only_vip, planned, repairs};
 
 /// How long Octavia may stay in a pending status; its own limits are far shorter.
@@ -60,11 +61,8 @@ questions! {
     }
 }
 
-pub(super) fn judge(look: &Look<'_>) -> Questions {
-    let cloud = match look.cloud() {
-        Ok(cloud) => cloud,
-        Err(check) => return Questions::all(&check),
-    };
+pub(super) fn judge(look: &Look<'_>) -> Result<Questions, Answer> {
+    let cloud = look.cloud()?;
     let Some(load_balancer) = &cloud.load_balancer else {
         let none = skipped("there is no load balancer");
         let exists = match &cloud.forecast {
@@ -76,27 +74,27 @@ pub(super) fn judge(look: &Look<'_>) -> Questions {
                 .seen(look.object(), "load balancer", "none was found")
                 .into(),
         };
-        return Questions {
+        return Ok(Questions {
             forecast: forecast(look, cloud),
             exists: exists.into(),
             warnings: warnings(look, cloud),
-            ..Questions::all(&none)
-        };
+            ..Questions::all(none)
+        });
     };
     let parts = parts(look, cloud, load_balancer);
-    Questions {
+    Ok(Questions {
         forecast: forecast(look, cloud),
         exists: summary(cloud, load_balancer).into(),
         attached: attached(look, cloud),
         enabled: enabled(cloud, &parts),
         provisioning: provisioning(look, load_balancer, &parts),
         operating: operating(cloud, &parts),
-        listeners: listeners(look, cloud),
+        listeners: listeners(look, cloud).into(),
         families: families(look, cloud),
         planned: planned(look, cloud),
         repairs: repairs(look, cloud),
         warnings: warnings(look, cloud),
-    }
+    })
 }
 
 /// Judges what stops the controller.
@@ -174,7 +172,7 @@ impl Part<'_> {
     fn at_ports(&self, finding: Finding) -> Finding {
         match self.kind {
             Kind::LoadBalancer => finding,
-            _ => self.ports.iter().fold(finding, |finding, port| finding.at(*port)),
+            _ => finding.at_each(self.ports.iter().copied()),
         }
     }
 
@@ -186,57 +184,44 @@ impl Part<'_> {
 
 /// Lists the parts that packets of the Service meet; other Services may have listeners on this load balancer.
 fn parts<'a>(look: &Look<'_>, cloud: &'a CloudFacts, one: &'a LoadBalancer) -> Vec<Part<'a>> {
-    let ports: Vec<Port> = look.ports().map(|(port, _)| port).collect();
+    let all: Vec<Port> = look.ports().map(|(port, _)| port).collect();
+    let below = |kind: Kind,
+                 id: &'a str,
+                 name: String,
+                 provisioning: &'a ProvisioningStatus,
+                 ports: &[Port]| {
+        Part { kind, id, name, provisioning, operating: None, enabled: true, ports: ports.to_vec() }
+    };
     let mut parts = vec![Part {
-        kind: Kind::LoadBalancer,
-        id: &one.id,
-        name: one.name.clone(),
-        provisioning: &one.provisioning_status,
         operating: Some(&one.operating_status),
         enabled: one.admin_state_up,
-        ports: ports.clone(),
+        ..below(Kind::LoadBalancer, &one.id, one.name.clone(), &one.provisioning_status, &all)
     }];
     for listener in cloud.listeners() {
         let is_it = |port: &&Port| cloud.listener(**port).is_some_and(|one| one.id == listener.id);
+        let ports: Vec<Port> = all.iter().filter(is_it).copied().collect();
+        let name = listener.name.clone();
         parts.push(Part {
-            kind: Kind::Listener,
-            id: &listener.id,
-            name: listener.name.clone(),
-            provisioning: &listener.provisioning_status,
             operating: listener.operating_status.as_ref(),
             enabled: listener.admin_state_up,
-            ports: ports.iter().filter(is_it).copied().collect(),
+            ..below(Kind::Listener, &listener.id, name, &listener.provisioning_status, &ports)
         });
     }
-    for fact in cloud.pools() {
-        let pool = &fact.pool;
+    for PoolFact { pool, members, monitor } in cloud.pools() {
         let leads_there = |port: &&Port| cloud.pool(**port).is_some_and(|one| one.pool.id == pool.id);
-        let ports: Vec<Port> = ports.iter().filter(leads_there).copied().collect();
+        let ports: Vec<Port> = all.iter().filter(leads_there).copied().collect();
         parts.push(Part {
-            kind: Kind::Pool,
-            id: &pool.id,
-            name: pool.name.clone(),
-            provisioning: &pool.provisioning_status,
             operating: pool.operating_status.as_ref(),
             enabled: pool.admin_state_up,
-            ports: ports.clone(),
+            ..below(Kind::Pool, &pool.id, pool.name.clone(), &pool.provisioning_status, &ports)
         });
-        let members = fact.members.iter().map(|member| {
-            (Kind::Member, &member.member.id, member.name(), &member.member.provisioning_status)
+        let of_members = members.iter().map(|fact| {
+            below(Kind::Member, &fact.member.id, fact.name(), &fact.member.provisioning_status, &ports)
         });
-        let monitors = fact
-            .monitor
+        let of_monitor = monitor
             .iter()
-            .map(|one| (Kind::HealthMonitor, &one.id, String::new(), &one.provisioning_status));
-        parts.extend(members.chain(monitors).map(|(kind, id, name, provisioning)| Part {
-            kind,
-            id,
-            name,
-            provisioning,
-            operating: None,
-            enabled: true,
-            ports: ports.clone(),
-        }));
+            .map(|one| below(Kind::HealthMonitor, &one.id, String::new(), &one.provisioning_status, &ports));
+        parts.extend(of_members.chain(of_monitor));
     }
     parts.retain(|part| !part.ports.is_empty());
     parts
@@ -314,11 +299,9 @@ fn operating(cloud: &CloudFacts, parts: &[Part<'_>]) -> Answer {
     Answer::found(found.chain(in_error).collect(), || ok("no enabled part is OFFLINE or in ERROR"))
 }
 
-fn listeners(look: &Look<'_>, cloud: &CloudFacts) -> Answer {
-    if let Err(cause) = &cloud.children {
-        return unknown(format!("the listeners cannot be read: {cause}")).into();
-    }
-    Answer::each(
+fn listeners(look: &Look<'_>, cloud: &CloudFacts) -> Result<Answer, Answer> {
+    read(&cloud.children, "the listeners cannot be read", Stops::All)?;
+    let of_ports = Answer::each(
         look.ports(),
         || unknown("the Service has no ports"),
         |(port, _)| {
@@ -336,7 +319,8 @@ fn listeners(look: &Look<'_>, cloud: &CloudFacts) -> Answer {
                 None => missing(format!("the listener of port {port} has no pool")),
             }
         },
-    )
+    );
+    Ok(of_ports)
 }
 
 /// Finds listeners whose `allowed_cidrs` are of one address family, while an address of the other family is published.

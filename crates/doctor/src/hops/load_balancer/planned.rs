@@ -51,34 +51,26 @@ fn listener(look: &Look<'_>, cloud: &CloudFacts, change: &ObjectChange) -> Optio
     let port = port_of(look, change)?;
     // The question whether each port has a listener names those that are missing.
     cloud.listener(port)?;
-    let found = |code: Code, text: String| Some(Finding::new(code, text).at(port));
-    if change.fate() == Fate::Deleted {
-        return None;
-    }
     let differences = change.differences();
     let met: Vec<&Difference<'_>> = differences.iter().filter(|one| MET.contains(&one.name)).collect();
-    if change.fate() != Fate::Changed {
-        return found(
-            Code::D503,
-            format!("the listener of port {port} differs from what the Service asks for"),
-        );
-    }
-    if let Some(ranges) = met.iter().find(|one| one.name == RANGES) {
-        let text = format!(
-            "the listener of port {port} admits other networks than the source ranges that the Service asks for: {ranges}"
-        );
-        return found(Code::D511, text);
-    }
-    match met.as_slice() {
-        [] => None,
-        // A pool of another protocol is reported by the hop of the header.
-        [one] if one.name == POOL && is_wrong(look, cloud, port) => None,
-        some if some.iter().any(|one| one.name == POOL) => {
-            let text = format!("the listener of port {port} leads to another pool than the Service asks for");
-            found(Code::D503, text)
+    let is_met = |name: &str| met.iter().any(|one| one.name == name);
+    let (code, what) = match (change.fate(), met.iter().find(|one| one.name == RANGES)) {
+        (Fate::Deleted, _) => return None,
+        (Fate::Changed, Some(ranges)) => {
+            let what = "admits other networks than the source ranges that the Service asks for";
+            (Code::D511, format!("{what}: {ranges}"))
         }
-        _ => found(Code::D503, format!("the listener of port {port} differs from what the Service asks for")),
-    }
+        (Fate::Changed, None) if met.is_empty() => return None,
+        // A pool of another protocol is reported by the hop of the header.
+        (Fate::Changed, None) if is_met(POOL) && met.len() == 1 && is_wrong(look, cloud, port) => {
+            return None;
+        }
+        (Fate::Changed, None) if is_met(POOL) => {
+            (Code::D503, "leads to another pool than the Service asks for".to_owned())
+        }
+        _ => (Code::D503, "differs from what the Service asks for".to_owned()),
+    };
+    Some(Finding::new(code, format!("the listener of port {port} {what}")).at(port))
 }
 
 fn floating_ip(look: &Look<'_>, cloud: &CloudFacts, change: &ObjectChange) -> Option<Finding> {
@@ -105,7 +97,7 @@ fn is_said_astray(look: &Look<'_>, cloud: &CloudFacts) -> bool {
 
 /// Returns the VIP's address, if it is the only published entry.
 pub(super) fn only_vip(look: &Look<'_>, cloud: &CloudFacts) -> Option<IpAddr> {
-    let [entry] = look.entries.as_slice() else { return None };
+    let [entry] = look.entries else { return None };
     let address: IpAddr = entry.ip.as_ref()?.parse().ok()?;
     let is_known = cloud.addresses().ok()?.contains(&address);
     (is_known && address.is_ipv4() && !cloud.floating().contains(&address)).then_some(address)
@@ -113,6 +105,11 @@ pub(super) fn only_vip(look: &Look<'_>, cloud: &CloudFacts) -> Option<IpAddr> {
 
 /// Attributes that mark the owner of an object; clients do not notice them.
 const NAMES: [&str; 3] = ["tags", "description", "name"];
+
+/// Returns whether a change is about nothing else.
+pub(in crate::hops) fn only_names(change: &ObjectChange) -> bool {
+    change.fate() == Fate::Changed && change.differences().iter().all(|one| NAMES.contains(&one.name))
+}
 
 /// Finds planned changes that no packet notices.
 pub(super) fn repairs(look: &Look<'_>, cloud: &CloudFacts) -> Answer {
@@ -129,9 +126,6 @@ pub(super) fn repairs(look: &Look<'_>, cloud: &CloudFacts) -> Answer {
 }
 
 fn is_repair(look: &Look<'_>, cloud: &CloudFacts, change: &ObjectChange) -> bool {
-    let differences = change.differences();
-    let only_names =
-        change.fate() == Fate::Changed && differences.iter().all(|one| NAMES.contains(&one.name));
     let is_elsewhere = match change.kind {
         // The hop of the members judges them; the cluster's routes concern no Service.
         Kind::Member | Kind::Router | Kind::Port => true,
@@ -146,5 +140,5 @@ fn is_repair(look: &Look<'_>, cloud: &CloudFacts, change: &ObjectChange) -> bool
         | Kind::SecurityGroup
         | Kind::SecurityGroupRule => false,
     };
-    !only_names && !is_elsewhere && on_the_way(look, cloud, change).is_none()
+    !only_names(change) && !is_elsewhere && on_the_way(look, cloud, change).is_none()
 }

@@ -8,12 +8,13 @@ use openstack_ccm_core::text::some_of;
 use openstack_ccm_openstack_api::dry_run::{Fate, Kind, ObjectChange};
 use openstack_ccm_openstack_api::octavia::HealthMonitor;
 
+use super::load_balancer::only_names;
 use super::look::Look;
 use crate::code::{Code, Stops};
 use crate::facts::{CloudFacts, MemberFact, PoolFact};
-use crate::finding::{Check, Finding, Fix, ok, skipped, unknown};
-use crate::hop::{Port, Scope};
-use crate::question::{Answer, questions};
+use crate::finding::{Check, Finding, Fix, ok, skipped};
+use crate::hop::Port;
+use crate::question::{Answer, questions, read};
 use doors::doors;
 
 questions! {
@@ -29,23 +30,18 @@ questions! {
     }
 }
 
-pub(super) fn judge(look: &Look<'_>) -> Questions {
-    let cloud = match look.served() {
-        Ok(cloud) => cloud,
-        Err(check) => return Questions::all(&check),
-    };
-    if let Err(cause) = &cloud.children {
-        return Questions::all(&unknown(format!("the members cannot be read: {cause}")));
-    }
+pub(super) fn judge(look: &Look<'_>) -> Result<Questions, Answer> {
+    let cloud = look.served()?;
+    read(&cloud.children, "the members cannot be read", Stops::All)?;
     let pools: Vec<Pool<'_>> =
         look.pools(cloud).into_iter().map(|(pool, ports)| Pool::of(look, cloud, pool, ports)).collect();
     let none = || skipped("no listener of the Service leads to a pool");
-    Questions {
+    Ok(Questions {
         current: current(look, cloud, &pools),
         usable: Answer::each(&pools, none, |pool| usable(look, pool)),
-        nodes: nodes(look, &pools),
+        nodes: nodes(look, &pools).into(),
         doors: Answer::each(&pools, none, |pool| doors(cloud, pool.fact, &pool.ports)),
-    }
+    })
 }
 
 /// A pool of the Service, with its members.
@@ -62,7 +58,9 @@ impl<'a> Pool<'a> {
         let is_settled = !super::header::swaps_a_pool(cloud)
             && !look.is_being_deleted()
             && look.without_node_port().is_empty();
-        let is_here = |change: &&ObjectChange| is_settled && change.parent.as_ref() == Some(&fact.pool.id);
+        let is_here = |change: &&ObjectChange| {
+            is_settled && change.parent.as_ref() == Some(&fact.pool.id) && !only_names(change)
+        };
         Self { fact, ports, changes: cloud.changes_of(Kind::Member).filter(is_here).collect() }
     }
 
@@ -77,7 +75,7 @@ impl<'a> Pool<'a> {
     }
 
     fn at(&self, finding: Finding) -> Finding {
-        self.ports.iter().fold(finding, |finding, port| finding.at(*port))
+        finding.at_each(self.ports.iter().copied())
     }
 
     fn title(&self) -> String {
@@ -206,12 +204,8 @@ fn enable(pool: &str, member: &str, why: &str) -> Fix {
 }
 
 /// Finds members on nodes that are not ready, in pools without a health monitor to remove them.
-fn nodes(look: &Look<'_>, pools: &[Pool<'_>]) -> Answer {
-    if let Err(cause) = &look.cluster.nodes {
-        return unknown(format!("the nodes cannot be read: {cause}"))
-            .about(Scope::default(), Stops::Through)
-            .into();
-    }
+fn nodes(look: &Look<'_>, pools: &[Pool<'_>]) -> Result<Answer, Answer> {
+    read(&look.cluster.nodes, "the nodes cannot be read", Stops::Through)?;
     let mut found: Vec<Check> = Vec::new();
     for pool in pools.iter().filter(|pool| pool.fact.monitor.is_none()) {
         let not_ready: Vec<&str> = pool
@@ -233,7 +227,7 @@ fn nodes(look: &Look<'_>, pools: &[Pool<'_>]) -> Answer {
             found.push(pool.at(finding.fix(Fix::command(["kubectl", "describe", "node", first]))).into());
         }
     }
-    Answer::found(found, || {
+    Ok(Answer::found(found, || {
         ok("the nodes of all members that take connections are ready, or a health monitor watches them")
-    })
+    }))
 }

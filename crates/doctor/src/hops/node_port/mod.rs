@@ -16,13 +16,15 @@ use k8s_openapi::api::core::v1::{ContainerStatus, Pod};
 use k8s_openapi::api::discovery::v1::{Endpoint, EndpointSlice};
 use openstack_ccm_core::text::some_of;
 
-use super::look::{Look, endpoints, is_of, listed};
-use crate::code::Code;
-use crate::facts::{MemberFact, PoolFact};
-use crate::finding::{Check, Finding, Fix, ok, skipped, unknown};
-use crate::hop;
+use super::behind::{endpoints, is_of};
+use super::look::{Look, listed};
+use crate::MAX_NAMES;
+use crate::code::{Code, Stops};
+use crate::facts::{MemberFact, NodeFact, PoolFact, Unread};
+use crate::finding::{Check, Finding, Fix, gap, ok, skipped};
+use crate::hop::{self, Scope};
 use crate::leftovers::SERVICE_PROXY_NAME;
-use crate::question::{Answer, questions};
+use crate::question::{Answer, questions, read};
 use policies::{foreign, policies};
 use targets::{declared, targets};
 
@@ -50,12 +52,11 @@ questions! {
 }
 
 pub(super) fn judge(look: &Look<'_>) -> Questions {
-    let slices = match &look.facts.slices {
+    let slices = match read(&look.facts.slices, "EndpointSlices cannot be read", Stops::All) {
         Ok(slices) => slices,
-        Err(cause) => {
-            let unread = unknown(format!("EndpointSlices cannot be read: {cause}"));
-            let (ports, opened, local) = (ports(look), opened(look), local(look));
-            return Questions { ports, opened, local, ..Questions::all(&unread) };
+        Err(unread) => {
+            let (ports, opened, local) = (ports(look), opened(look), local(look).into());
+            return Questions { ports, opened, local, ..Questions::all(unread) };
         }
     };
     let count = ready(slices).map(|(_, addresses)| addresses).sum::<usize>();
@@ -65,7 +66,7 @@ pub(super) fn judge(look: &Look<'_>) -> Questions {
             ports: ports(look),
             ready: unready(look, slices).into(),
             opened: opened(look),
-            ..Questions::all(&none)
+            ..Questions::all(none)
         };
     }
     let endpoints =
@@ -73,13 +74,13 @@ pub(super) fn judge(look: &Look<'_>) -> Questions {
     Questions {
         ports: ports(look),
         ready: ok(endpoints).into(),
-        pods: pods(look, slices),
+        pods: pods(look, slices).into(),
         opened: opened(look),
         targets: targets(look, slices),
         declared: declared(look, slices),
-        policies: policies(look, slices),
-        foreign: foreign(look),
-        local: local(look),
+        policies: policies(look, slices).into(),
+        foreign: foreign(look).into(),
+        local: local(look).into(),
     }
 }
 
@@ -133,27 +134,26 @@ fn show_pods(look: &Look<'_>) -> Fix {
 }
 
 /// Judges the pods of the endpoints that get packets: slices may be older than they, or publish addresses that are not ready.
-fn pods(look: &Look<'_>, slices: &[EndpointSlice]) -> Answer {
-    let pods = match &look.facts.backend {
-        Ok(backend) => &backend.pods,
-        Err(cause) => return unknown(format!("the pods of the Service cannot be read: {cause}")).into(),
-    };
+fn pods(look: &Look<'_>, slices: &[EndpointSlice]) -> Result<Answer, Answer> {
+    let pods = &read(&look.facts.backend, "the pods of the Service cannot be read", Stops::All)?.pods;
     let selects = look.facts.service.spec.as_ref().and_then(|spec| spec.selector.as_ref());
     if selects.is_none_or(BTreeMap::is_empty) {
-        return skipped("the Service selects no pods").into();
+        return Ok(skipped("the Service selects no pods").into());
     }
     let used: Vec<&Endpoint> =
         ready(slices).flat_map(|(slice, _)| endpoints(slice)).filter(|one| is_ready(one)).collect();
     let trouble: Vec<(&Endpoint, Trouble)> =
         used.iter().filter_map(|endpoint| Some((*endpoint, trouble(endpoint, pods)?))).collect();
-    let Some((first, why)) = trouble.first() else { return ok("the pods of the endpoints run").into() };
+    let Some((first, why)) = trouble.first() else {
+        return Ok(ok("the pods of the endpoints run").into());
+    };
     let address = first.addresses.first().cloned().unwrap_or_default();
     let text = format!("{} of {} ready endpoints: {address} {}", trouble.len(), used.len(), why.text());
     let finding =
         Finding::new(Code::D808, text).seen(look.object(), "EndpointSlices", format!("{address} is ready"));
     let all_are_gone =
         trouble.len() == used.len() && trouble.iter().all(|(_, why)| *why != Trouble::NotReady);
-    Check::from(finding.surely(all_are_gone).fix(show_pods(look))).into()
+    Ok(finding.surely(all_are_gone).fix(show_pods(look)).into())
 }
 
 /// Why packets to an endpoint that is ready may be lost.
@@ -194,46 +194,60 @@ fn trouble(endpoint: &Endpoint, pods: &[Pod]) -> Option<Trouble> {
 /// Judges whether kube-proxy opens node ports at the addresses to which the load balancer sends.
 fn opened(look: &Look<'_>) -> Answer {
     let Ok(cloud) = look.cloud() else { return skipped("the members are not known").into() };
-    let refuses = |address: &IpAddr| -> bool {
-        let Some(node) = look.node_at(*address) else { return false };
-        let primary = || node.addresses.iter().find(|own| own.is_ipv6() == address.is_ipv6());
-        let holds = |text: &String| match text.as_str() {
-            "primary" => primary() == Some(address),
-            network => network.parse::<IpNet>().is_ok_and(|network| network.contains(address)),
-        };
-        !node.node_port_addresses.is_empty() && !node.node_port_addresses.iter().any(holds)
-    };
-    let pools = look.pools(cloud);
-    let found = pools.iter().filter_map(|(pool, ports)| {
+    let mut found: Vec<Check> = Vec::new();
+    let mut unread: Vec<(&NodeFact, &Unread)> = Vec::new();
+    for (pool, ports) in look.pools(cloud) {
         // A monitor has taken out what does not answer; where nothing does, this may be why.
         let is_used = |member: &&MemberFact| member.idle().is_none();
         let none_is = !pool.members.iter().any(|member| is_used(&member));
         let used = pool.members.iter().filter(|member| none_is || is_used(member));
         let all: BTreeSet<IpAddr> = used.filter_map(MemberFact::address).collect();
-        let shut: Vec<IpAddr> = all.iter().copied().filter(refuses).collect();
-        let first = look.node_at(*shut.first()?)?;
-        let text = format!("kube-proxy opens no node ports at {}", listed(&shut));
+        let mut shut: Vec<(&NodeFact, &[String], IpAddr)> = Vec::new();
+        for (node, address) in all.iter().filter_map(|address| Some((look.node_at(*address)?, *address))) {
+            match &node.node_port_addresses {
+                Ok(networks) if !opens(node, networks, address) => shut.push((node, networks, address)),
+                Ok(_) => {}
+                Err(why) if unread.iter().all(|(known, _)| known.name != node.name) => {
+                    unread.push((node, why))
+                }
+                Err(_) => {}
+            }
+        }
+        let Some((first, networks, _)) = shut.first() else { continue };
+        let addresses: Vec<IpAddr> = shut.iter().map(|(_, _, address)| *address).collect();
+        let text = format!("kube-proxy opens no node ports at {}", listed(&addresses));
         let finding = Finding::new(Code::D807, text)
-            .seen(
-                format!("kube-proxy of {}", first.name),
-                "nodePortAddresses",
-                first.node_port_addresses.join(", "),
-            )
+            .seen(format!("kube-proxy of {}", first.name), "nodePortAddresses", networks.join(", "))
             .fix("add the network of the nodes to nodePortAddresses of kube-proxy, and restart it")
             .surely(shut.len() == all.len());
-        Some(ports.iter().fold(finding, |finding, port| finding.at(*port)).into())
-    });
-    Answer::found(found.collect(), || ok("kube-proxy opens node ports at the members' addresses"))
+        found.push(finding.at_each(ports).into());
+    }
+    if let Some((_, (why, cause))) = unread.first() {
+        let names: Vec<&str> = unread.iter().map(|(node, _)| node.name.as_str()).collect();
+        let text = format!(
+            "at which addresses kube-proxy of {} opens node ports ({cause})",
+            some_of(&names, MAX_NAMES)
+        );
+        found.push(gap(*why, text).about(Scope::default(), Stops::Through));
+    }
+    Answer::found(found, || ok("kube-proxy opens node ports at the members' addresses"))
 }
 
-fn local(look: &Look<'_>) -> Answer {
-    if !look.is_local() {
-        return skipped("every node sends to every endpoint").into();
-    }
-    let cloud = match look.cloud() {
-        Ok(cloud) => cloud,
-        Err(check) => return (*check).into(),
+/// Returns whether kube-proxy opens node ports at an address of its node, if it does so in these networks.
+fn opens(node: &NodeFact, networks: &[String], address: IpAddr) -> bool {
+    let primary = || node.addresses.iter().find(|own| own.is_ipv6() == address.is_ipv6());
+    let holds = |text: &String| match text.as_str() {
+        "primary" => primary() == Some(&address),
+        network => network.parse::<IpNet>().is_ok_and(|network| network.contains(&address)),
     };
+    networks.is_empty() || networks.iter().any(holds)
+}
+
+fn local(look: &Look<'_>) -> Result<Answer, Answer> {
+    if !look.is_local() {
+        return Ok(skipped("every node sends to every endpoint").into());
+    }
+    let cloud = look.cloud()?;
     let bare: Vec<hop::Port> = look
         .pools(cloud)
         .into_iter()
@@ -242,7 +256,8 @@ fn local(look: &Look<'_>) -> Answer {
         .collect();
     let message = look.warnings("LoadBalancerLocalWithoutMonitor").first().copied();
     if message.is_none() && bare.is_empty() {
-        return ok("externalTrafficPolicy is Local, and no node without an endpoint gets connections").into();
+        let text = "externalTrafficPolicy is Local, and no node without an endpoint gets connections";
+        return Ok(ok(text).into());
     }
     let mut finding = Finding::new(Code::D802, "nodes without an endpoint get connections and drop them");
     finding = match message {
@@ -252,7 +267,7 @@ fn local(look: &Look<'_>) -> Answer {
     if look.is_ours() {
         finding = finding.fix(look.annotate("loadbalancer.openstack.org/enable-health-monitor=true"));
     }
-    Check::from(bare.into_iter().fold(finding, Finding::at)).into()
+    Ok(finding.at_each(bare).into())
 }
 
 /// Returns whether a member of a pool is on a node without a ready endpoint.
@@ -275,17 +290,14 @@ fn ports(look: &Look<'_>) -> Answer {
         );
         let finding = Finding::new(Code::D806, text)
             .seen(look.object(), "metadata.labels", format!("{SERVICE_PROXY_NAME}={other}"))
-            .fix(Fix::kubectl(
-                look.namespace(),
-                ["label", "service", look.name(), &format!("{SERVICE_PROXY_NAME}-")],
-            ));
+            .fix(Fix::service(&look.facts.service, "label", &[&format!("{SERVICE_PROXY_NAME}-")]));
         return Check::from(finding).into();
     }
     let patch = r#"{"spec":{"allocateLoadBalancerNodePorts":true}}"#;
     let found = look.without_node_port().into_iter().map(|port| {
         Finding::new(Code::D803, format!("port {} has no node port", port.number))
             .seen(look.object(), "spec.ports[].nodePort", "absent")
-            .fix(Fix::kubectl(look.namespace(), ["patch", "service", look.name(), "--patch", patch]))
+            .fix(Fix::service(&look.facts.service, "patch", &["--patch", patch]))
             .at(port)
             .into()
     });

@@ -12,22 +12,17 @@ use crate::code::{Code, Stops};
 use crate::facts::ForeignPolicy;
 use crate::finding::{Check, Finding, ok, unknown};
 use crate::hop::Port;
-use crate::hops::look::{Look, destination, endpoints};
+use crate::hops::behind::endpoints;
+use crate::hops::look::{Look, destination};
 use crate::policy::{Entrance, Entry, entrance};
-use crate::question::Answer;
-
-fn node_addresses(look: &Look<'_>) -> impl Iterator<Item = IpNet> {
-    look.cluster.nodes.iter().flatten().flat_map(|node| &node.addresses).map(|address| IpNet::from(*address))
-}
+use crate::question::{Answer, read};
 
 /// Judges the NetworkPolicies for ingress that select the pods.
-pub(super) fn policies(look: &Look<'_>, slices: &[EndpointSlice]) -> Answer {
-    let policies = match &look.cluster.policies {
-        Ok(policies) => policies,
-        Err(cause) => return unknown(format!("NetworkPolicies cannot be read: {cause}")).into(),
-    };
+pub(super) fn policies(look: &Look<'_>, slices: &[EndpointSlice]) -> Result<Answer, Answer> {
+    let policies = read(&look.cluster.policies, "NetworkPolicies cannot be read", Stops::All)?;
     let labels = &look.pod_labels();
-    let (sources, nodes) = (look.sources(), node_addresses(look).collect::<Vec<_>>());
+    let sources = look.sources();
+    let nodes: Vec<IpNet> = look.cluster.node_addresses().map(IpNet::from).collect();
     let pods = pod_addresses(slices);
     let around: Vec<String> = look.short_circuited().filter_map(destination).collect();
     let mut found: Vec<Check> = Vec::new();
@@ -64,7 +59,7 @@ pub(super) fn policies(look: &Look<'_>, slices: &[EndpointSlice]) -> Answer {
             }
         }
     }
-    Answer::found(found, || ok("no NetworkPolicy keeps packets from the pods"))
+    Ok(Answer::found(found, || ok("no NetworkPolicy keeps packets from the pods")))
 }
 
 fn closed(port: Port, entrance: &Entrance, whom: &str) -> Finding {
@@ -89,27 +84,11 @@ fn may_select(look: &Look<'_>, policy: &ForeignPolicy) -> bool {
     is_here && policy.ingress && policy.labels.iter().all(|(key, value)| labels.get(key) == Some(value))
 }
 
-pub(super) fn foreign(look: &Look<'_>) -> Answer {
-    let policies = match &look.cluster.foreign_policies {
-        Ok(policies) => policies,
-        Err(cause) => {
-            return unknown(format!("policies of the network plugin cannot be read: {cause}")).into();
-        }
-    };
-    let selecting: Vec<String> = policies
-        .iter()
-        .filter(|policy| may_select(look, policy))
-        .map(|policy| match &policy.namespace {
-            Some(namespace) => format!("{} {namespace}/{}", policy.kind, policy.name),
-            None => format!("{} {}", policy.kind, policy.name),
-        })
-        .collect();
-    if selecting.is_empty() {
-        return ok("no policy of another kind selects the pods").into();
+pub(super) fn foreign(look: &Look<'_>) -> Result<Answer, Answer> {
+    let names = look.foreign_policies(Stops::All, |policy| may_select(look, policy))?;
+    if names.is_empty() {
+        return Ok(ok("no policy of another kind selects the pods").into());
     }
-    unknown(format!(
-        "doctor does not evaluate {}, which might keep packets from the pods",
-        some_of(&selecting, 3)
-    ))
-    .into()
+    let text = format!("doctor does not evaluate {names}, which might keep packets from the pods");
+    Ok(unknown(text).into())
 }

@@ -6,19 +6,18 @@ use futures::{StreamExt as _, stream};
 use k8s_openapi::api::core::v1::{ConfigMap, Pod, Service};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use kube::api::{DynamicObject, ListParams};
-use kube::core::GroupVersionKind;
 use kube::{Api, Client};
 use openstack_ccm_doctor::backend::{config_maps, is_envoy_gateway};
 use openstack_ccm_doctor::facts::{BackendFacts, CustomResource, Looked};
 use tokio::sync::Mutex;
 
 use super::cloud::READS;
-use super::reading::{all, all_of, is_not_there, said};
+use super::reading::{Named, all, all_of, is_not_there, said};
 
 /// The number of pods to list for one Service.
 const MAX_PODS: u32 = 500;
-/// Custom resources that configure Envoy Gateway: group, version, kind, plural.
-const RESOURCES: [(&str, &str, &str, &str); 2] = [
+/// Custom resources that configure Envoy Gateway.
+const RESOURCES: [Named; 2] = [
     ("gateway.networking.k8s.io", "v1", "Gateway", "gateways"),
     ("gateway.envoyproxy.io", "v1alpha1", "ClientTrafficPolicy", "clienttrafficpolicies"),
 ];
@@ -62,9 +61,8 @@ impl<'a> Applications<'a> {
             facts.config_maps.insert(name, data);
         }
         if pods.iter().any(is_envoy_gateway) {
-            for (group, version, kind, plural) in RESOURCES {
-                let read = self.resources(&GroupVersionKind::gvk(group, version, kind), kind, plural).await;
-                facts.resources.insert(kind, read);
+            for of in RESOURCES {
+                facts.resources.insert(of.2, self.resources(of).await);
             }
         }
         facts.pods = pods;
@@ -98,23 +96,18 @@ impl<'a> Applications<'a> {
         data
     }
 
-    async fn resources(
-        &self,
-        group: &GroupVersionKind,
-        kind: &'static str,
-        plural: &str,
-    ) -> Looked<Vec<CustomResource>> {
+    async fn resources(&self, of: Named) -> Looked<Vec<CustomResource>> {
         let mut known = self.resources.lock().await;
-        if let Some(read) = known.get(kind) {
+        if let Some(read) = known.get(of.2) {
             return read.clone();
         }
-        let read = all_of(self.client, group, plural).await;
+        let read = all_of(self.client, of).await;
         let read = read.map(|mut objects| {
             // Of policies for the same listeners the oldest counts.
             objects.sort_by_key(|object| object.metadata.creation_timestamp.as_ref().map(|time| time.0));
             objects.into_iter().map(resource).collect::<Vec<_>>()
         });
-        known.insert(kind, read.clone());
+        known.insert(of.2, read.clone());
         read
     }
 

@@ -1,7 +1,7 @@
 //! Gathers the load balancers of Services, and what the controllers would change, by a dry run as in `plan`. What does not answer in
 //! time, or fails, leaves the rest as it is.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use k8s_openapi::api::core::v1::{LoadBalancerIngress, Service};
 use openstack_ccm_core::notice::Severity;
 use openstack_ccm_core::service::ServiceKey;
 use openstack_ccm_doctor::facts::{
-    Children, CloudFacts, Forecast as Reach, Looked, MemberFact, Network, PoolFact, ServedBy,
+    Children, CloudFacts, Forecast as Reach, Looked, MemberFact, Network, PoolFact, entries,
 };
 use openstack_ccm_manager::error_text::said_once;
 use openstack_ccm_openstack_api::dry_run::{DryRun, Kind, Reading, is_placeholder_address, merged};
@@ -26,7 +26,7 @@ use crate::cloud::log_in;
 use crate::doctor::args::WalkArgs;
 use crate::plan::MAX_SINGLE_SERVICES;
 use crate::plan::as_if::AsIf;
-use crate::plan::forecast::{Forecast, State};
+use crate::plan::forecast::{Forecast, is_failure};
 use crate::plan::journal::{Call, Journal, Seen};
 use crate::plan::rehearsal::{Chosen, Item, Subject, rehearse};
 use crate::plan::stage;
@@ -49,18 +49,10 @@ pub(super) async fn gather(
     let mut facts = BTreeMap::new();
     let mut ours: Vec<(ServiceKey, &Service)> = Vec::new();
     for service in services {
-        let cause = match served_by(service, wanted) {
-            ServedBy::Ours => {
-                ours.push((key_of(service), service));
-                continue;
-            }
-            ServedBy::AnotherCloud(cloud, _) => format!("served by the controller of {cloud}"),
-            ServedBy::Class(class) if class.is_empty() => {
-                "served without a class: remove --load-balancer-class".to_owned()
-            }
-            ServedBy::Class(class) => format!("served by class {class}: add --load-balancer-class={class}"),
-        };
-        facts.insert(key_of(service), Err(cause));
+        match served_by(service, wanted).others() {
+            None => ours.push((key_of(service), service)),
+            Some(others) => drop(facts.insert(key_of(service), Err(others))),
+        }
     }
     if ours.is_empty() {
         return facts;
@@ -144,7 +136,7 @@ impl Looker<'_> {
                 let subject = Subject::Service(key.clone());
                 if let Some(item) = items.iter().find(|item| item.subject == subject) {
                     let forecast = Forecast::of(item);
-                    facts.forecast = reach(forecast.state);
+                    facts.forecast = forecast.state;
                     facts.changes = merged(item.calls.iter().flat_map(Call::changes));
                     facts.warnings = warnings(item);
                     facts.would_publish = would_publish(item);
@@ -226,9 +218,7 @@ impl Looker<'_> {
 }
 
 fn published(service: &Service) -> impl Iterator<Item = IpAddr> {
-    let status = service.status.as_ref().and_then(|status| status.load_balancer.as_ref());
-    let entries = status.and_then(|status| status.ingress.as_deref()).unwrap_or_default();
-    entries.iter().filter_map(|entry| entry.ip.as_ref()?.parse().ok())
+    entries(service).iter().filter_map(|entry| entry.ip.as_ref()?.parse().ok())
 }
 
 /// Returns the address that the controller noted in an annotation.
@@ -253,27 +243,11 @@ fn would_publish(item: &Item) -> Option<Vec<LoadBalancerIngress>> {
     after.iter().all(is_known).then_some(after)
 }
 
-fn reach(state: State) -> Reach {
-    match state {
-        State::Converged => Reach::Settled,
-        State::Waits(cause) => Reach::Waits(cause),
-        State::Keeps(cause) => Reach::Keeps(cause),
-        State::Refused(cause) => Reach::Refused(cause),
-        State::Unknown(cause) => Reach::Unknown(cause),
-    }
-}
-
 /// Returns the Service's warnings, except failures: the forecast shows those.
 fn warnings(item: &Item) -> Vec<(String, String)> {
-    let of_failure = ["SyncLoadBalancerFailed", "UpdateLoadBalancerFailed", "DeleteLoadBalancerFailed"];
     let events = item.concluded.events.iter().filter(|event| {
-        event.kind == "Service"
-            && event.notice.severity == Severity::Warning
-            && !of_failure.contains(&event.notice.reason)
+        event.kind == "Service" && event.notice.severity == Severity::Warning && !is_failure(event)
     });
-    let mut warnings: Vec<(String, String)> =
-        events.map(|event| (event.notice.reason.to_owned(), event.notice.message.clone())).collect();
-    warnings.sort();
-    warnings.dedup();
-    warnings
+    let warnings = events.map(|event| (event.notice.reason.to_owned(), event.notice.message.clone()));
+    warnings.collect::<BTreeSet<_>>().into_iter().collect()
 }

@@ -132,14 +132,25 @@ fn node_fact(
         ready: conditions
             .find(|condition| condition.type_ == "Ready")
             .map(|condition| condition.status == "True"),
-        node_port_addresses: own.map(|words| words.node_port_addresses.clone()).unwrap_or_default(),
+        dead: true,
+        honours: false,
+        source: String::new(),
+        basis: Basis::Guessed,
+        cause: String::new(),
+        node_port_addresses: own.map_or(Ok(Vec::new()), |words| words.node_port_addresses.clone()),
         name,
-        ..NodeFact::default()
     };
-    let Some(held) = verdicts.remove(&known.name) else { return NodeFact { dead: true, ..known } };
-    let (held, basis, source) = judged(held, own.map(|words| &words.verdict));
+    let Some(held) = verdicts.remove(&known.name) else { return known };
+    let (held, basis, source) = judged(held, own.and_then(|words| words.verdict.as_ref()));
     let honours = held.verdict == Verdict::Fit;
-    NodeFact { honours, source: source.to_owned(), basis, cause: held.cause.to_string(), ..known }
+    NodeFact {
+        dead: false,
+        honours,
+        source: source.to_owned(),
+        basis,
+        cause: held.cause.to_string(),
+        ..known
+    }
 }
 
 /// Chooses between what is known of a node and what its kube-proxy shows of itself.

@@ -79,11 +79,13 @@ pub(super) async fn gather(
     let known = cluster::gather(client, arguments).await?;
     let (chosen, absent) = choose(client, &known, arguments).await?;
     let provider = provider(client, arguments).await?;
-    let cloud_asked = !matches!(provider, Err(NoProvider::NotAsked));
     progress.report("waiting for the cloud");
     let nodes: Vec<IpAddr> =
         known.facts.nodes.iter().flatten().flat_map(|node| node.addresses.clone()).collect();
-    let mut clouds = look_at_cloud(&provider, arguments, &chosen, &nodes).await;
+    let mut clouds = match &provider {
+        Ok(provider) => cloud::gather(provider, arguments, &chosen, &nodes).await,
+        Err(_) => BTreeMap::new(),
+    };
     let default = Arc::new(Config::default());
     let config = provider.as_ref().map_or(&default, |provider| provider.config());
     let many = chosen.len() > MAX_SINGLE_SERVICES;
@@ -110,7 +112,7 @@ pub(super) async fn gather(
                 served_by: served_by(&service, class),
                 hosts,
                 cloud,
-                cloud_asked,
+                cloud_asked: !arguments.no_cloud,
                 backend,
                 dials: None,
                 service,
@@ -118,7 +120,8 @@ pub(super) async fn gather(
         }
     };
     let with_cloud = chosen.into_iter().map(|service| {
-        let cloud = clouds.remove(&key_of(&service)).unwrap_or_else(|| Err("nobody looked".to_owned()));
+        let missing = || Err(provider.as_ref().err().cloned().unwrap_or_default());
+        let cloud = clouds.remove(&key_of(&service)).unwrap_or_else(missing);
         (service, cloud)
     });
     let services = stream::iter(with_cloud).map(read).buffered(READS).collect().await;
@@ -189,27 +192,8 @@ async fn within<T, E: Display>(
     }
 }
 
-type Provider = Result<OpenStackProvider, NoProvider>;
-
-/// Why no facts about the cloud can be gathered.
-enum NoProvider {
-    /// The user left the cloud out: `--no-cloud`.
-    NotAsked,
-    /// The user gave no configuration.
-    NoConfig,
-    /// The configuration cannot be used.
-    Broken(String),
-}
-
-impl NoProvider {
-    fn cause(&self) -> &str {
-        match self {
-            Self::NotAsked => "--no-cloud",
-            Self::NoConfig => "no --cloud-config or --from-cluster",
-            Self::Broken(cause) => cause,
-        }
-    }
-}
+/// The provider, or why no facts about the cloud can be gathered.
+type Provider = Result<OpenStackProvider, String>;
 
 /// Reads the configuration.
 ///
@@ -219,38 +203,20 @@ async fn provider(client: &Client, arguments: &WalkArgs) -> anyhow::Result<Provi
     let WalkArgs { lease, from_cluster, .. } = arguments;
     let files = &arguments.controller.config.cloud_config;
     if arguments.no_cloud {
-        return Ok(Err(NoProvider::NotAsked));
+        return Ok(Err("--no-cloud".to_owned()));
     }
     if files.is_empty() && !from_cluster {
-        return Ok(Err(NoProvider::NoConfig));
+        return Ok(Err("no --cloud-config or --from-cluster".to_owned()));
     }
     for file in files {
         let problem = || format!("--cloud-config={}: the file cannot be read", file.display());
         std::fs::File::open(file).with_context(problem)?;
     }
     let read = from_cluster::provider(client, lease, files, *from_cluster).await;
-    Ok(read.map_err(|error| NoProvider::Broken(one_line(&said_once(&error)))))
+    Ok(read.map_err(|error| one_line(&said_once(&error))))
 }
 
 /// Joins the lines of a message.
 fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
-}
-
-/// Gathers the facts about the cloud for each Service.
-async fn look_at_cloud(
-    provider: &Provider,
-    arguments: &WalkArgs,
-    services: &[Service],
-    nodes: &[IpAddr],
-) -> BTreeMap<ServiceKey, Looked<CloudFacts>> {
-    let all = |cause: &str| services.iter().map(|service| (key_of(service), Err(cause.to_owned()))).collect();
-    if services.is_empty() {
-        return BTreeMap::new();
-    }
-    let provider = match provider {
-        Err(cause) => return all(cause.cause()),
-        Ok(provider) => provider,
-    };
-    cloud::gather(provider, arguments, services, nodes).await
 }

@@ -2,9 +2,8 @@
 
 use k8s_openapi::api::networking::v1::Ingress;
 use kube::api::DynamicObject;
-use kube::core::GroupVersionKind;
 use kube::{Api, Client};
-use openstack_ccm_doctor::facts::{DnsText, Looked, ServedName};
+use openstack_ccm_doctor::facts::{DnsText, Looked, ServedName, name_of};
 use serde_json::Value;
 
 use super::backend::config_maps_of;
@@ -33,20 +32,17 @@ pub(super) async fn dns(client: &Client) -> Looked<Vec<DnsText>> {
 pub(super) async fn served(client: &Client) -> Looked<Vec<ServedName>> {
     let ingresses = all(&Api::<Ingress>::all(client.clone())).await.map_err(said)?;
     let mut names: Vec<ServedName> = ingresses.iter().flat_map(of_ingress).collect();
-    let kind = |kind| GroupVersionKind::gvk("gateway.networking.k8s.io", "v1", kind);
-    let gateways = all_of(client, &kind("Gateway"), "gateways").await?;
+    let gateways = all_of(client, ("gateway.networking.k8s.io", "v1", "Gateway", "gateways")).await?;
     names.extend(gateways.iter().flat_map(of_gateway));
     if !gateways.is_empty() {
-        let routes = all_of(client, &kind("HTTPRoute"), "httproutes").await?;
+        let routes = all_of(client, ("gateway.networking.k8s.io", "v1", "HTTPRoute", "httproutes")).await?;
         names.extend(routes.iter().flat_map(|route| of_route(route, &gateways)));
     }
     Ok(names)
 }
 
 fn of_ingress(ingress: &Ingress) -> Vec<ServedName> {
-    let metadata = &ingress.metadata;
-    let part = |part: &Option<String>| part.clone().unwrap_or_default();
-    let owner = format!("Ingress {}/{}", part(&metadata.namespace), part(&metadata.name));
+    let owner = format!("Ingress {}", name_of(&ingress.metadata));
     let status = ingress.status.as_ref().and_then(|status| status.load_balancer.as_ref());
     let entries = status.and_then(|status| status.ingress.as_deref()).unwrap_or_default();
     let at: Vec<String> =
@@ -63,15 +59,10 @@ fn texts(list: &Value, key: &str) -> Vec<String> {
     objects.filter_map(|object| object[key].as_str()).map(str::to_owned).collect()
 }
 
-fn title(object: &DynamicObject, kind: &str) -> String {
-    let part = |part: &Option<String>| part.clone().unwrap_or_default();
-    format!("{kind} {}/{}", part(&object.metadata.namespace), part(&object.metadata.name))
-}
-
 fn of_gateway(gateway: &DynamicObject) -> Vec<ServedName> {
     let at = texts(&gateway.data["status"]["addresses"], "value");
     let hosts = texts(&gateway.data["spec"]["listeners"], "hostname");
-    let owner = title(gateway, "Gateway");
+    let owner = format!("Gateway {}", name_of(&gateway.metadata));
     hosts.into_iter().map(|host| ServedName { host, owner: owner.clone(), at: at.clone() }).collect()
 }
 
@@ -84,6 +75,6 @@ fn of_route(route: &DynamicObject, gateways: &[DynamicObject]) -> Vec<ServedName
         at.extend(texts(&gateway.data["status"]["addresses"], "value"));
     }
     let hosts = route.data["spec"]["hostnames"].as_array().into_iter().flatten().filter_map(Value::as_str);
-    let owner = title(route, "HTTPRoute");
+    let owner = format!("HTTPRoute {}", name_of(&route.metadata));
     hosts.map(|host| ServedName { host: host.to_owned(), owner: owner.clone(), at: at.clone() }).collect()
 }

@@ -9,7 +9,7 @@ use kube::api::ListParams;
 use kube::{Api, Client};
 use openstack_ccm_core::service::ServiceKey;
 use openstack_ccm_dns::{ResolveError, Resolver};
-use openstack_ccm_doctor::facts::{EventFact, Host, Looked, ServedBy};
+use openstack_ccm_doctor::facts::{EventFact, Host, Looked, ServedBy, entries};
 use openstack_ccm_overlay::cloud::{CLOUDS, Cloud, Key, Value};
 
 use super::reading::{all, said};
@@ -116,11 +116,11 @@ fn last_manager(service: &Service) -> Option<String> {
 
 /// Resolves the published hostnames on this machine.
 pub(super) async fn hosts(service: &Service, names: &Names<'_>) -> BTreeMap<String, Host> {
-    let status = service.status.as_ref().and_then(|status| status.load_balancer.as_ref());
-    let entries = status.and_then(|status| status.ingress.as_deref()).unwrap_or_default();
     let resolver = Resolver::default();
     let mut hosts = BTreeMap::new();
-    for name in entries.iter().filter(|entry| entry.ip.is_none()).filter_map(|entry| entry.hostname.clone()) {
+    for name in
+        entries(service).iter().filter(|entry| entry.ip.is_none()).filter_map(|entry| entry.hostname.clone())
+    {
         let host = match names(&name) {
             Some(host) => host,
             // The trailing dot disables the search list of this machine.

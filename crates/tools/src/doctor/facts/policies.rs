@@ -4,14 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use kube::Client;
 use kube::api::DynamicObject;
-use kube::core::GroupVersionKind;
 use openstack_ccm_doctor::facts::{ForeignPolicy, Looked};
 use serde_json::Value;
 
-use super::reading::{all_of, is_not_there, said};
+use super::reading::{Named, all_of, is_not_there, said};
 
-/// Group, version, kind, plural.
-const KINDS: [(&str, &str, &str, &str); 8] = [
+const KINDS: [Named; 8] = [
     ("cilium.io", "v2", "CiliumNetworkPolicy", "ciliumnetworkpolicies"),
     ("cilium.io", "v2", "CiliumClusterwideNetworkPolicy", "ciliumclusterwidenetworkpolicies"),
     ("crd.projectcalico.org", "v1", "NetworkPolicy", "networkpolicies"),
@@ -32,9 +30,10 @@ pub(super) async fn foreign(client: &Client) -> Looked<Vec<ForeignPolicy>> {
     };
     let groups: BTreeSet<String> = groups;
     let mut policies = Vec::new();
-    for (group, version, kind, plural) in KINDS {
+    for of in KINDS {
+        let (group, _, kind, _) = of;
         if groups.contains(group) {
-            let objects = all_of(client, &GroupVersionKind::gvk(group, version, kind), plural).await?;
+            let objects = all_of(client, of).await?;
             policies.extend(objects.iter().map(|object| policy(object, group, kind)));
         }
     }

@@ -43,13 +43,13 @@ pub(super) fn is_not_there(error: &kube::Error) -> bool {
     matches!(error, kube::Error::Api(status) if status.code == 404)
 }
 
+/// A kind: group, version, kind, plural.
+pub(super) type Named = (&'static str, &'static str, &'static str, &'static str);
+
 /// Lists all objects of a kind; none where the cluster does not know the kind.
-pub(super) async fn all_of(
-    client: &Client,
-    kind: &GroupVersionKind,
-    plural: &str,
-) -> Looked<Vec<DynamicObject>> {
-    let resource = ApiResource::from_gvk_with_plural(kind, plural);
+pub(super) async fn all_of(client: &Client, of: Named) -> Looked<Vec<DynamicObject>> {
+    let (group, version, kind, plural) = of;
+    let resource = ApiResource::from_gvk_with_plural(&GroupVersionKind::gvk(group, version, kind), plural);
     match all(&Api::<DynamicObject>::all_with(client.clone(), &resource)).await {
         Err(error) if is_not_there(&error) => Ok(Vec::new()),
         read => read.map_err(said),

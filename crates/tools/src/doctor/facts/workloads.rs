@@ -3,23 +3,22 @@
 use futures::future::try_join_all;
 use kube::Client;
 use kube::api::DynamicObject;
-use kube::core::GroupVersionKind;
 use openstack_ccm_doctor::facts::{Looked, Workload};
 
-use super::reading::all_of;
+use super::reading::{Named, all_of};
 
-/// Group, kind, plural, and the path of the pod template.
-const KINDS: [(&str, &str, &str, &str); 4] = [
-    ("apps", "Deployment", "deployments", "/spec/template/spec"),
-    ("apps", "DaemonSet", "daemonsets", "/spec/template/spec"),
-    ("apps", "StatefulSet", "statefulsets", "/spec/template/spec"),
-    ("batch", "CronJob", "cronjobs", "/spec/jobTemplate/spec/template/spec"),
+/// Kinds, each with the path of the pod template.
+const KINDS: [(Named, &str); 4] = [
+    (("apps", "v1", "Deployment", "deployments"), "/spec/template/spec"),
+    (("apps", "v1", "DaemonSet", "daemonsets"), "/spec/template/spec"),
+    (("apps", "v1", "StatefulSet", "statefulsets"), "/spec/template/spec"),
+    (("batch", "v1", "CronJob", "cronjobs"), "/spec/jobTemplate/spec/template/spec"),
 ];
 
 pub(super) async fn gather(client: &Client) -> Looked<Vec<Workload>> {
-    let of_kind = |(group, kind, plural, place): (&'static str, &'static str, &'static str, &'static str)| async move {
-        let objects = all_of(client, &GroupVersionKind::gvk(group, "v1", kind), plural).await?;
-        Ok::<_, String>(objects.iter().map(|object| workload(object, kind, place)).collect::<Vec<_>>())
+    let of_kind = |(of, place): (Named, &'static str)| async move {
+        let objects = all_of(client, of).await?;
+        Ok::<_, String>(objects.iter().map(|object| workload(object, of.2, place)).collect::<Vec<_>>())
     };
     Ok(try_join_all(KINDS.map(of_kind)).await?.concat())
 }

@@ -129,6 +129,9 @@ pub(super) const BREAKS: &[Break] = &[
         });
     })
     .told(&["D701"]),
+    Break::new("members renamed", in_cloud, |stage| {
+        members(stage, |_| true, &json!({"name": "renamed"}));
+    }),
     Break::new("health monitors deleted", is_monitored, |stage| {
         for id in ids(&stage.world.cloud.health_monitors()) {
             stage.octavia(&Method::DELETE, &format!("/healthmonitors/{id}"), &Value::Null);
