@@ -287,7 +287,7 @@ async fn a_listener_that_cannot_change_its_protocol_comes_back(#[case] wish: &[(
     assert!(leads(&world, &[80], 3), "it follows nodes");
     assert!(world.cloud.listeners()[0]["allowed_cidrs"].to_string().contains("192.0.2.5/32"));
     assert_eq!(deletions(&world), 0, "changes of other settings are no reason to try again");
-    world.until_warned("web", "remove the setting that asks for it, and set it again").await;
+    world.until_warned("web", "change the Service back, and then again").await;
     for (key, _) in wish {
         world.annotate("web", &format!("{ANNOTATION}{key}"), None);
     }

@@ -89,7 +89,7 @@ fn contains(all: &[Arc<Member>], members: &[Arc<Member>]) -> bool {
 
 /// How a refused step that takes down what serves is tried again.
 pub(crate) const TO_TRY_AGAIN: &str = "an attempt interrupts connections, so it is not repeated for the same setting: once the \
-     cloud accepts the change, remove the setting that asks for it, and set it again";
+     cloud accepts the change, change the Service back, and then again";
 
 /// When such a step is tried again after another failure.
 pub(crate) const TRIED_RARELY: &str =
