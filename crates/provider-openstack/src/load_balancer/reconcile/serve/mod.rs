@@ -90,7 +90,7 @@
 //! | a failure, by its class | 1 to 15 (busy), 5 to 120 (login, unavailable), 30 to 300 (input, quota), 60 to 300 (held), 5 to 300 (bug); longer where the cloud asks for it | `FailureClass::backoff` |
 //! | another creation, after one that was accepted and is not shown | 600 to 3,600 | `CREATION_COUNTS_FOR` |
 //! | identity tags | 60 after the load balancer was seen first; then 5 (`identity-tags-per-minute`) between two | `IdentityTagQueue` |
-//! | a replacement of what is in ERROR | 300 after a start; then one at a time, for 600 at most | `Replacements` |
+//! | a replacement of a load balancer in ERROR | 300 after a start; then one at a time, for 600 at most | `Replacements` |
 //! | a reader for a list; all for the next one, after it failed | 10; 60 | `SharedList` |
 //! | a drift check | 1,800 (`drift-check-interval`), and at random up to a fifth more | `Reschedule` of `controllers` |
 //!
@@ -103,12 +103,12 @@
 //! | --- | --- | --- |
 //! | 400, 403, 404, 409 for another reason than a lock | the reconciliation fails, except for floating IPs of a sound load balancer, and nothing is kept; a refused status tree leads to a read | the step and all that needs it are left out, an Event says so, and the rest is planned from what is kept. If the cause may be that something is not as kept, everything is read and the step sent once more before it is left out. A creation or deletion of the load balancer fails the reconciliation |
 //! | 404 in a check or a list of members; of a deletion | the same reconciliation reads everything | as above; a deletion counts as done |
-//! | 404 of the load balancer | it is looked for by its name, also where the user wrote the id; [`crate::load_balancer::read`] (`absence`) decides whether it is created again | as in the first row |
+//! | 404 of the load balancer | it is looked for by its name, also where the user wrote the id. If no name shows it, a Service whose id the user wrote fails until that is put right; for others [`crate::load_balancer::read`] (`absence`) decides whether it is created again | everything is read, which leads to the cell on the left |
 //! | 409, locked (`immutable`) | does not occur | everything is read when the lock has ended; if none is seen, after at most 60 seconds |
 //! | 412, older revision | does not occur | everything is read, and planned anew |
 //! | 429, 502, 503, no connection | after a pause the read is sent again; what a check or a list of members was compared with is kept | after a pause the load balancer is read and the same step sent; everything is read first after 502, 503 or no connection of a creation of anything, and if steps were left out |
-//! | 500, 504, time-out (60 s), lost or unreadable answer | the reconciliation fails, and nothing is kept; instead of a list, objects are read one by one; a status tree's 500 leads to a read | the reconciliation fails; everything is read before another step: this one might have been carried out |
-//! | a child in ERROR | is read as such | the child is sent again, at once the first time, then after pauses that grow for all of the Service's children together; other steps go on meanwhile, but nothing that relies on the child |
+//! | 500, 504, time-out (60 s), lost or unreadable answer | the reconciliation fails, and nothing is kept; instead of a list, objects are read one by one; a status tree's 500 leads to a read | the reconciliation fails; everything is read before another step: this one might have been carried out. A load balancer or pool that shows then is used; one that shows later is given up (`leave_previous`) |
+//! | a child in ERROR | is read as such | all its attributes are written again, at once the first time, then after pauses that grow for all of the Service's children together; other steps go on meanwhile, but nothing that relies on the child |
 //! | load balancer in ERROR | is read as such | one that was never built is deleted and created again, if nothing of others is on it; any other is failed over or replaced only if `error-recovery` in cloud.conf says so (replaced only if the Service's reclaim policy allows it), else it stays as it is, but for its floating IPs, and an Event says so ([`crate::load_balancer::plan`], `recovery`) |
 //! | `PENDING_*` by a step of this process for this Service | see 3 | nothing is sent |
 //! | `PENDING_*` by another client | a reconciliation reads the load balancer without its children, and waits for the poller | but for `PENDING_DELETE` floating IPs may be attached; nothing else is sent; everything is read at the end |
@@ -126,6 +126,7 @@
 //! | --- | --- |
 //! | whether a write may begin: the lead, and that this is the same cluster | the gate of `controllers`, `permit` of `openstack-ccm-core`; the client sends no change without it |
 //! | which nodes count, and whether a change of nodes matters to a Service | `backends` of the service controller in `controllers` |
+//! | whether a node is gone while Nova does not answer: it stays, and so does its member | the node lifecycle controller of `controllers` |
 //! | which members a pool has for these nodes | [`crate::load_balancer::desired`] (`members`, `kept_members`) |
 //! | which Service is next | the queue of `controllers` |
 //! | whose a load balancer is | [`crate::load_balancer::identity`] |
