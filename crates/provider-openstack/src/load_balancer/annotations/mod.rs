@@ -3,12 +3,14 @@
 //! The table is the only place with the keys. Settings ([`super::settings`]) use its forms and ranges; the warning about unknown
 //! keys and the reference page are generated from it.
 
+mod aspect;
 mod extensions;
 mod kind;
 mod reference;
 mod shared;
 mod table;
 
+pub use aspect::{Aspect, Aspects, InsertedHeader};
 pub use extensions::*;
 pub use kind::{Annotation, AnnotationSource, Change, Empty, Form};
 use openstack_ccm_core::provider::AnnotationUse;

@@ -69,3 +69,16 @@ pub const ALL: &[Annotation] = &[
     OWNED_LOAD_BALANCER_ID,
     CONVERGED_DIGEST,
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::load_balancer::annotations::Form;
+
+    #[test]
+    fn every_annotation_that_is_read_decides_about_something() {
+        for annotation in ALL.iter().filter(|annotation| !matches!(annotation.form, Form::Output(_))) {
+            assert!(!annotation.aspects.is_empty(), "{}", annotation.key);
+        }
+    }
+}

@@ -36,11 +36,11 @@ pub(crate) mod step;
 pub(crate) mod tls;
 pub(crate) mod tree;
 
+pub(crate) use super::annotations::InsertedHeader;
 pub(crate) use super::names::Tags;
 pub(crate) use facts::{Facts, Features, FloatingIpMarks, OVN, ResolvedVip};
 pub(crate) use floating_ip::{FloatingIpGoal, FloatingIpSpec, SubnetChoice};
 pub(crate) use former::FormerListener;
-pub(crate) use header::InsertedHeader;
 pub(crate) use listener::{ListenerAttributes, ListenerKey, ListenerSpec, TlsAttributes};
 pub(crate) use member::{Member, MemberKey};
 pub(crate) use monitor::{HttpCheck, MonitorAttributes, MonitorSpec};

@@ -7,12 +7,11 @@ use openstack_ccm_core::service::{IpFamily, Protocol};
 use openstack_ccm_openstack_api::barbican::Reference;
 use openstack_ccm_openstack_api::octavia::{ListenerLimit, ListenerLimits};
 
-use super::aspect::Aspect;
 use super::node_address::everybody;
 use super::origin::Origin;
 use super::proxy_protocol::ProxyProtocol;
 use super::reader::{SettingsReader, Sourced};
-use crate::load_balancer::annotations::{DEFAULT_TLS_CONTAINER_REF, PROXY_PROTOCOL, SOURCE_RANGES};
+use crate::load_balancer::annotations::{Aspect, DEFAULT_TLS_CONTAINER_REF, PROXY_PROTOCOL, SOURCE_RANGES};
 use crate::load_balancer::objects::{InsertedHeader, limit};
 
 /// The certificate of a listener.
@@ -99,7 +98,8 @@ fn requested_ranges<'a>(reader: &SettingsReader<'a>) -> Vec<Sourced<'a>> {
     let service = reader.service;
     if !service.source_ranges.is_empty() {
         let texts = service.source_ranges.iter().map(|text| text.trim());
-        return texts.map(|text| Sourced { text, origin: field.clone() }).collect();
+        let aspects = SOURCE_RANGES.aspects;
+        return texts.map(|text| Sourced { text, origin: field.clone(), aspects }).collect();
     }
     reader.annotation(&SOURCE_RANGES).iter().flat_map(Sourced::items).collect()
 }

@@ -6,7 +6,6 @@
 //! | module | reads |
 //! | --- | --- |
 //! | `reader` | single values, and collects their faults |
-//! | `aspect` | which part of the settings depends on a value |
 //! | `current` | current values in place of invalid ones |
 //! | `network` | class, VIP, member subnet, floating IP |
 //! | `listener` | PROXY protocol, headers, TLS, limits, source ranges |
@@ -33,14 +32,13 @@ use super::annotations::{
     ALLOW_CLUSTER_SOURCES, ALLOW_FOREIGN_CLUSTER, AVAILABILITY_ZONE, FLAVOR_ID, KEEP_FLOATING_IP,
     LB_PROVIDER, LOAD_BALANCER_ID, RECLAIM_POLICY, SHARE_BY_ADDRESS,
 };
+pub use super::annotations::{Aspect, Aspects, InsertedHeader};
 use crate::config::Config;
 use crate::load_balancer::identity::ids::WrittenId;
-pub use crate::load_balancer::objects::header::InsertedHeader;
 pub use crate::load_balancer::objects::monitor::HttpCheck;
 pub use openstack_ccm_core::node_selector::NodeSelector;
 
 mod allowed;
-mod aspect;
 mod current;
 mod fault;
 pub mod floating_subnet;
@@ -61,7 +59,6 @@ mod tls;
 mod user_tags;
 mod written_address;
 
-pub use aspect::{Aspect, Aspects};
 pub use current::CurrentPort;
 pub(super) use current::unanimous;
 pub use fault::{Fault, Faults};

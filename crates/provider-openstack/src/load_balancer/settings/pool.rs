@@ -4,7 +4,6 @@ use openstack_ccm_core::node_selector::NodeSelector;
 use openstack_ccm_core::service::ExternalTrafficPolicy;
 use openstack_ccm_openstack_api::octavia::LbAlgorithm;
 
-use super::aspect::Aspect;
 use super::monitor_check;
 use super::monitor_check::MonitorCheck;
 use super::node_address::NodeAddressKind;
@@ -12,7 +11,7 @@ use super::origin::Origin;
 use super::reader::{SettingsReader, Sourced};
 use crate::config::CreateMonitor;
 use crate::load_balancer::annotations::{
-    Annotation, ENABLE_HEALTH_MONITOR, Form, HEALTH_MONITOR_DELAY, HEALTH_MONITOR_MAX_RETRIES,
+    Annotation, Aspect, ENABLE_HEALTH_MONITOR, Form, HEALTH_MONITOR_DELAY, HEALTH_MONITOR_MAX_RETRIES,
     HEALTH_MONITOR_MAX_RETRIES_DOWN, HEALTH_MONITOR_TIMEOUT, LB_METHOD, NODE_ADDRESS_TYPE, NODE_SELECTOR,
 };
 
@@ -116,7 +115,8 @@ fn monitor_value(
     if number.is_none() && enabled {
         let text = configured.to_string();
         let fix = format!("use {min} to {max} in cloud.conf, or set annotation {}", annotation.key);
-        reader.reject(&Sourced { text: &text, origin: Origin::Config(key) }, "is out of range", fix);
+        let value = Sourced { text: &text, origin: Origin::Config(key), aspects: annotation.aspects };
+        reader.reject(&value, "is out of range", fix);
     }
     number.and_then(|number| u32::try_from(number).ok())
 }

@@ -2,11 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use super::aspect::Aspect;
 use super::listener::{self, TlsContainer};
 use super::reader::SettingsReader;
 use crate::load_balancer::annotations::{
-    ALPN_PROTOCOLS, Annotation, SNI_CONTAINER_REFS, TLS_CIPHERS, TLS_REVISION, TLS_VERSIONS,
+    ALPN_PROTOCOLS, Annotation, Aspect, SNI_CONTAINER_REFS, TLS_CIPHERS, TLS_REVISION, TLS_VERSIONS,
 };
 
 /// TLS settings other than the certificate. Octavia decides about absent ones.
