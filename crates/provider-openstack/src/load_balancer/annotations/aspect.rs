@@ -5,8 +5,6 @@
 
 use std::collections::BTreeSet;
 
-use openstack_ccm_openstack_api::octavia::ListenerLimit;
-
 /// A header that a Service may ask for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum InsertedHeader {
@@ -21,6 +19,17 @@ pub enum InsertedHeader {
 impl InsertedHeader {
     /// All headers.
     pub const ALL: [Self; 3] = [Self::ForwardedFor, Self::ForwardedPort, Self::ForwardedProto];
+}
+
+/// What has attributes, each of which is an aspect by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Kind {
+    /// The numbers of listeners.
+    Limit,
+    /// The end of TLS at listeners, beside the certificates.
+    Tls,
+    Pool,
+    Monitor,
 }
 
 /// One part of the settings.
@@ -46,25 +55,12 @@ pub enum Aspect {
     /// Whether TLS ends at the load balancer, and with which certificate.
     Certificate,
     FurtherCertificates,
-    TlsVersions,
-    TlsCiphers,
-    AlpnProtocols,
     /// The revision of what is behind references to certificates.
     TlsRevision,
-    /// A limit of listeners.
-    Limit(ListenerLimit),
-    /// Algorithm of pools.
-    Algorithm,
+    /// An attribute, by Octavia's name.
+    Of(Kind, &'static str),
     /// Whether there are health monitors.
     Monitor,
-    /// Time between two checks.
-    MonitorDelay,
-    /// Time for one check.
-    MonitorTimeout,
-    /// Successful checks until a member is ONLINE.
-    MonitorMaxRetries,
-    /// Failed checks until a member is in ERROR.
-    MonitorMaxRetriesDown,
     /// How members of TCP ports are checked.
     MonitorCheck,
     /// Source ranges: the networks that may connect.
@@ -87,6 +83,11 @@ pub enum Aspect {
 pub type Aspects = BTreeSet<Aspect>;
 
 impl Aspect {
+    /// Returns whether this is an attribute with this name.
+    pub(crate) fn is_of(self, kind: Kind, name: &str) -> bool {
+        matches!(self, Self::Of(of, one) if (of, one) == (kind, name))
+    }
+
     /// Returns the aspects that determine the protocols of TCP listeners and their pools.
     pub(crate) fn of_protocols() -> Aspects {
         let headers = InsertedHeader::ALL.map(Self::Header);

@@ -1,6 +1,6 @@
 //! The annotations that OCCM does not have, and those that only this controller writes. Without them everything is as in OCCM.
 
-use super::aspect::{Aspect, InsertedHeader};
+use super::aspect::{Aspect, InsertedHeader, Kind};
 use super::kind::{Annotation, AnnotationSource, Change, Form, HEADER_CHANGE, TAGS_CHANGE, annotation};
 
 const fn added(key: &'static str, aspects: &'static [Aspect]) -> Annotation {
@@ -135,19 +135,20 @@ pub const SNI_CONTAINER_REFS: Annotation = added("loadbalancer.openstack.org/sni
     .default("none")
     .effect("Further certificates, selected by the name that the client asks for (SNI). Only if the load balancer terminates TLS.");
 
-pub const TLS_VERSIONS: Annotation = added("loadbalancer.openstack.org/tls-versions", &[Aspect::TlsVersions])
+pub const TLS_VERSIONS: Annotation = added("loadbalancer.openstack.org/tls-versions", &[Aspect::Of(Kind::Tls, "tls_versions")])
     .form(Form::Text("`SSLv3`, `TLSv1`, `TLSv1.1`, `TLSv1.2`, `TLSv1.3`, separated by commas or blanks"))
     .default("Octavia's")
     .effect("Versions of TLS that clients may use. Only if the load balancer terminates TLS; needs Octavia API 2.17. An operator of Octavia may forbid old versions.");
 
-pub const TLS_CIPHERS: Annotation = added("loadbalancer.openstack.org/tls-ciphers", &[Aspect::TlsCiphers])
-    .form(Form::Text("ciphers as OpenSSL writes them, separated by `:`"))
-    .default("Octavia's")
-    .effect(
-        "Ciphers that clients may use. Only if the load balancer terminates TLS; needs Octavia API 2.15.",
-    );
+pub const TLS_CIPHERS: Annotation =
+    added("loadbalancer.openstack.org/tls-ciphers", &[Aspect::Of(Kind::Tls, "tls_ciphers")])
+        .form(Form::Text("ciphers as OpenSSL writes them, separated by `:`"))
+        .default("Octavia's")
+        .effect(
+            "Ciphers that clients may use. Only if the load balancer terminates TLS; needs Octavia API 2.15.",
+        );
 
-pub const ALPN_PROTOCOLS: Annotation = added("loadbalancer.openstack.org/alpn-protocols", &[Aspect::AlpnProtocols])
+pub const ALPN_PROTOCOLS: Annotation = added("loadbalancer.openstack.org/alpn-protocols", &[Aspect::Of(Kind::Tls, "alpn_protocols")])
     .form(Form::Text("`h2`, `http/1.1`, `http/1.0`, separated by commas or blanks"))
     .default("Octavia's")
     .effect("Protocols that are offered to clients by ALPN. Only if the load balancer terminates TLS; needs Octavia API 2.20.");

@@ -98,6 +98,16 @@ pub(super) const fn annotation(
 }
 
 impl Annotation {
+    /// Returns whether a number is in range.
+    pub(crate) fn admits(&self, number: i64) -> bool {
+        matches!(self.form, Form::Integer { min, max, .. } if (min..=max).contains(&number))
+    }
+
+    /// Returns what [`Self::default`] has in its code marks: a value, or a key of cloud.conf.
+    pub(crate) fn default_in_code(&self) -> &'static str {
+        self.default.trim_matches('`')
+    }
+
     pub(super) const fn form(self, form: Form) -> Self {
         Self { form, ..self }
     }

@@ -10,7 +10,7 @@ mod reference;
 mod shared;
 mod table;
 
-pub use aspect::{Aspect, Aspects, InsertedHeader};
+pub use aspect::{Aspect, Aspects, InsertedHeader, Kind};
 pub use extensions::*;
 pub use kind::{Annotation, AnnotationSource, Change, Empty, Form};
 use openstack_ccm_core::provider::AnnotationUse;
@@ -23,6 +23,13 @@ pub const PREFIX: &str = "loadbalancer.openstack.org/";
 
 /// Keys with this older prefix belong to it too.
 pub const OLD_PREFIX: &str = "service.beta.kubernetes.io/openstack-";
+
+impl Annotation {
+    /// Returns the annotation of an attribute.
+    pub(crate) fn of(kind: Kind, name: &str) -> Option<&'static Self> {
+        ALL.iter().find(|annotation| annotation.aspects.iter().any(|one| one.is_of(kind, name)))
+    }
+}
 
 /// Returns whether a key is in the table.
 pub fn is_known(key: &str) -> bool {

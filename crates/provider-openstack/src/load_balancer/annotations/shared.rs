@@ -1,8 +1,6 @@
 //! Annotations that the Go openstack-cloud-controller-manager has too, and those of Kubernetes.
 
-use openstack_ccm_openstack_api::octavia::ListenerLimit;
-
-use super::aspect::{Aspect, InsertedHeader};
+use super::aspect::{Aspect, InsertedHeader, Kind};
 use super::kind::{Annotation, AnnotationSource, Change, Form, HEADER_CHANGE, TAGS_CHANGE, annotation};
 
 const fn occm(key: &'static str, aspects: &'static [Aspect]) -> Annotation {
@@ -165,35 +163,37 @@ pub const DEFAULT_TLS_CONTAINER_REF: Annotation = occm("loadbalancer.openstack.o
 
 /// Maximum number of connections of a listener.
 pub const CONNECTION_LIMIT: Annotation =
-    occm("loadbalancer.openstack.org/connection-limit", &[Aspect::Limit(ListenerLimit::Connections)])
+    occm("loadbalancer.openstack.org/connection-limit", &[Aspect::Of(Kind::Limit, "connection_limit")])
         .form(Form::Integer { min: -1, max: MAX_INTEGER, unit: "" })
         .default("`-1`")
         .effect("Maximum number of concurrent connections of each listener; -1 is no limit.");
 
 /// Idle timeout of clients.
 pub const TIMEOUT_CLIENT_DATA: Annotation =
-    occm("loadbalancer.openstack.org/timeout-client-data", &[Aspect::Limit(ListenerLimit::ClientData)])
+    occm("loadbalancer.openstack.org/timeout-client-data", &[Aspect::Of(Kind::Limit, "timeout_client_data")])
         .form(TIMEOUT)
         .default("`50000`")
         .effect("Idle timeout of clients. Not with the provider `ovn`.");
 
 /// Timeout for connecting to members.
-pub const TIMEOUT_MEMBER_CONNECT: Annotation =
-    occm("loadbalancer.openstack.org/timeout-member-connect", &[Aspect::Limit(ListenerLimit::MemberConnect)])
-        .form(TIMEOUT)
-        .default("`5000`")
-        .effect("Longest time to connect to a member. Not with the provider `ovn`.");
+pub const TIMEOUT_MEMBER_CONNECT: Annotation = occm(
+    "loadbalancer.openstack.org/timeout-member-connect",
+    &[Aspect::Of(Kind::Limit, "timeout_member_connect")],
+)
+.form(TIMEOUT)
+.default("`5000`")
+.effect("Longest time to connect to a member. Not with the provider `ovn`.");
 
 /// Idle timeout of members.
 pub const TIMEOUT_MEMBER_DATA: Annotation =
-    occm("loadbalancer.openstack.org/timeout-member-data", &[Aspect::Limit(ListenerLimit::MemberData)])
+    occm("loadbalancer.openstack.org/timeout-member-data", &[Aspect::Of(Kind::Limit, "timeout_member_data")])
         .form(TIMEOUT)
         .default("`50000`")
         .effect("Idle timeout of members. Not with the provider `ovn`.");
 
 /// Timeout for data to inspect.
 pub const TIMEOUT_TCP_INSPECT: Annotation =
-    occm("loadbalancer.openstack.org/timeout-tcp-inspect", &[Aspect::Limit(ListenerLimit::TcpInspect)])
+    occm("loadbalancer.openstack.org/timeout-tcp-inspect", &[Aspect::Of(Kind::Limit, "timeout_tcp_inspect")])
         .form(TIMEOUT)
         .default("`0`")
         .effect("Longest time to wait for data to inspect. Not with the provider `ovn`.");
@@ -209,12 +209,15 @@ pub const SOURCE_RANGES: Annotation = annotation(
 .effect("Networks that may connect.");
 
 /// Algorithm of pools.
-pub const LB_METHOD: Annotation = occm("loadbalancer.openstack.org/lb-method", &[Aspect::Algorithm])
-    .form(Form::Word(&["ROUND_ROBIN", "LEAST_CONNECTIONS", "SOURCE_IP", "SOURCE_IP_PORT"]))
-    .default(
-        "`lb-method`. The provider `ovn` only supports `SOURCE_IP_PORT`, which replaces `ROUND_ROBIN` there.",
-    )
-    .effect("How pools choose a member.");
+pub const LB_METHOD: Annotation = occm(
+    "loadbalancer.openstack.org/lb-method",
+    &[Aspect::Of(Kind::Pool, "lb_algorithm")],
+)
+.form(Form::Word(&["ROUND_ROBIN", "LEAST_CONNECTIONS", "SOURCE_IP", "SOURCE_IP_PORT"]))
+.default(
+    "`lb-method`. The provider `ovn` only supports `SOURCE_IP_PORT`, which replaces `ROUND_ROBIN` there.",
+)
+.effect("How pools choose a member.");
 
 pub const MEMBER_SUBNET_ID: Annotation =
     occm("loadbalancer.openstack.org/member-subnet-id", &[Aspect::MemberSubnet])
@@ -242,30 +245,34 @@ pub const ENABLE_HEALTH_MONITOR: Annotation = occm("loadbalancer.openstack.org/e
 
 /// Time between two checks.
 pub const HEALTH_MONITOR_DELAY: Annotation =
-    occm("loadbalancer.openstack.org/health-monitor-delay", &[Aspect::MonitorDelay])
+    occm("loadbalancer.openstack.org/health-monitor-delay", &[Aspect::Of(Kind::Monitor, "delay")])
         .form(SECONDS)
         .default("`monitor-delay`")
         .effect("Time between two checks.");
 
 /// Time for one check.
-pub const HEALTH_MONITOR_TIMEOUT: Annotation = occm("loadbalancer.openstack.org/health-monitor-timeout", &[Aspect::MonitorTimeout])
+pub const HEALTH_MONITOR_TIMEOUT: Annotation = occm("loadbalancer.openstack.org/health-monitor-timeout", &[Aspect::Of(Kind::Monitor, "timeout")])
     .form(SECONDS)
     .default("`monitor-timeout`")
     .effect("Time for one check. If it is longer than `health-monitor-delay`, checks overlap, and the Service gets a Warning.");
 
 /// Successful checks until a member is up.
-pub const HEALTH_MONITOR_MAX_RETRIES: Annotation =
-    occm("loadbalancer.openstack.org/health-monitor-max-retries", &[Aspect::MonitorMaxRetries])
-        .form(TRIES)
-        .default("`monitor-max-retries`")
-        .effect("Successful checks until a member is up.");
+pub const HEALTH_MONITOR_MAX_RETRIES: Annotation = occm(
+    "loadbalancer.openstack.org/health-monitor-max-retries",
+    &[Aspect::Of(Kind::Monitor, "max_retries")],
+)
+.form(TRIES)
+.default("`monitor-max-retries`")
+.effect("Successful checks until a member is up.");
 
 /// Failed checks until a member is down.
-pub const HEALTH_MONITOR_MAX_RETRIES_DOWN: Annotation =
-    occm("loadbalancer.openstack.org/health-monitor-max-retries-down", &[Aspect::MonitorMaxRetriesDown])
-        .form(TRIES)
-        .default("`monitor-max-retries-down`")
-        .effect("Failed checks until a member is down.");
+pub const HEALTH_MONITOR_MAX_RETRIES_DOWN: Annotation = occm(
+    "loadbalancer.openstack.org/health-monitor-max-retries-down",
+    &[Aspect::Of(Kind::Monitor, "max_retries_down")],
+)
+.form(TRIES)
+.default("`monitor-max-retries-down`")
+.effect("Failed checks until a member is down.");
 
 /// Hostname to publish.
 pub const HOSTNAME: Annotation = occm("loadbalancer.openstack.org/hostname", &[Aspect::Publication])

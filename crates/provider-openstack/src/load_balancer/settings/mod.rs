@@ -32,11 +32,11 @@ use super::annotations::{
     ALLOW_CLUSTER_SOURCES, ALLOW_FOREIGN_CLUSTER, AVAILABILITY_ZONE, FLAVOR_ID, KEEP_FLOATING_IP,
     LB_PROVIDER, LOAD_BALANCER_ID, RECLAIM_POLICY, SHARE_BY_ADDRESS,
 };
-pub use super::annotations::{Aspect, Aspects, InsertedHeader};
+pub use super::annotations::{Aspect, Aspects, InsertedHeader, Kind};
 use crate::config::Config;
 use crate::load_balancer::identity::ids::WrittenId;
-pub use crate::load_balancer::objects::monitor::HttpCheck;
 pub use openstack_ccm_core::node_selector::NodeSelector;
+pub use openstack_ccm_openstack_api::octavia::HttpCheck;
 
 mod allowed;
 mod current;
@@ -257,6 +257,11 @@ impl Settings {
     /// Returns whether the aspect keeps an existing state: its value is invalid, or a bool that is neither `true` nor `false`.
     pub fn keeps(&self, aspect: Aspect) -> bool {
         self.is_unreadable(aspect) || self.odd.contains(&aspect)
+    }
+
+    /// Returns whether an attribute depends on an invalid value.
+    pub(crate) fn is_unreadable_of(&self, kind: Kind, name: &str) -> bool {
+        self.unreadable.iter().any(|aspect| aspect.is_of(kind, name))
     }
 
     /// Returns whether the aspect depends on an invalid value.
