@@ -192,7 +192,7 @@ codes! {
     D207 Error Some(Hop::Status), Through true,
         "a published address is not the load balancer's",
         "The status publishes an address that the load balancer does not have, or its VIP although clients outside need its floating IP. A user or another controller wrote it, or the address now belongs to something else.",
-        "The controller publishes the right address at its next check for drift (every 30 to 36 minutes by default). If another program overwrites it again, see D204.";
+        "The controller publishes the right address at its next check for drift (within 42 minutes by default). If another program overwrites it again, see D204.";
     D208 Error Some(Hop::Status), Inside true,
         "a Service has the load balancer's address in externalIPs",
         "A service proxy sends packets to an address in `spec.externalIPs` of any Service straight to the pods of that Service, whatever the mode in the status says, and so around the load balancer.",
@@ -248,7 +248,7 @@ codes! {
     D503 Error Some(Hop::LoadBalancer), Through true,
         "a port of the Service has no matching listener",
         "The load balancer lacks the listener of a port, or the listener is not as the Service asks for, for example in its protocol or pool.",
-        "The controller repairs this at its next check for drift (every 30 to 36 minutes by default); `openstack-ccm plan` shows what it would do.";
+        "The controller repairs this at its next check for drift (within 42 minutes by default); `openstack-ccm plan` shows what it would do.";
     D504 Warning Some(Hop::LoadBalancer), Nobody false,
         "the provider of the load balancer does not support what the Service asks for",
         "The Service asks for something that Octavia, or the provider of this load balancer, does not support; the message says what happens instead.",
@@ -264,7 +264,7 @@ codes! {
     D507 Warning Some(Hop::LoadBalancer), Nobody false,
         "the load balancer differs from what the Service asks for",
         "The controller would change something; the lines are those of `openstack-ccm plan`.",
-        "The controller repairs this at its next check for drift (every 30 to 36 minutes by default), unless the Service asks for what the cloud refuses.";
+        "The controller repairs this at its next check for drift (within 42 minutes by default), unless the Service asks for what the cloud refuses.";
     D508 Warning Some(Hop::LoadBalancer), Nobody false,
         "the controller warns of something",
         "The controller would write this Event of type Warning for the Service; [events.md](events.md) explains the reason.",
@@ -272,7 +272,7 @@ codes! {
     D509 Error Some(Hop::LoadBalancer), Through true,
         "the published address does not lead to the load balancer",
         "The status publishes a floating IP that is not attached to the load balancer, or is gone.",
-        "The controller attaches the floating IP, or publishes another one, at its next check for drift (every 30 to 36 minutes by default).";
+        "The controller attaches the floating IP, or publishes another one, at its next check for drift (within 42 minutes by default).";
     D510 Error Some(Hop::LoadBalancer), Through true,
         "part of the load balancer is disabled",
         "Somebody set `admin_state_up` of the load balancer, of a listener or of a pool to false, so that part forwards nothing. The controller does not undo this.",
@@ -280,7 +280,7 @@ codes! {
     D511 Error Some(Hop::LoadBalancer), Outside false,
         "a listener accepts other clients than the Service asks for",
         "The networks from which the listener accepts connections (`allowed_cidrs`) differ from the source ranges of the Service.",
-        "The controller corrects this at its next check for drift (every 30 to 36 minutes by default).";
+        "The controller corrects this at its next check for drift (within 42 minutes by default).";
     D512 Warning Some(Hop::LoadBalancer), Nobody false,
         "a setting is invalid, and the old value is kept",
         "An annotation or a field of the Service has a value that cannot be used. The load balancer keeps the old value; all other settings take effect.",
@@ -292,11 +292,11 @@ codes! {
     D601 Error Some(Hop::Header), Through true,
         "the pools speak another protocol than the Service asks for",
         "The annotation asks for the PROXY protocol and a pool does not send its header, or the reverse.",
-        "The controller builds a new pool and swaps it in, at its next check for drift (every 30 to 36 minutes by default). `openstack-ccm plan` shows the steps.";
+        "The controller builds a new pool and swaps it in, at its next check for drift (within 42 minutes by default). `openstack-ccm plan` shows the steps.";
     D701 Error Some(Hop::Member), Through false,
         "the members do not match the present nodes",
         "A pool has a member that is not a node, lacks a node, or has a member with an outdated address or node port. Some connections fail.",
-        "The controller corrects this at its next check for drift (every 30 to 36 minutes by default); if it does not, its log says why.";
+        "The controller corrects this at its next check for drift (within 42 minutes by default); if it does not, its log says why.";
     D702 Error Some(Hop::Member), Through true,
         "a security group closes the node port",
         "No security group of the nodes allows traffic from the load balancer to the node port, so every connection times out.",

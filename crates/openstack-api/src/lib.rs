@@ -36,7 +36,6 @@
 pub mod barbican;
 mod body;
 pub mod cache;
-pub mod change;
 pub mod client;
 mod cloud;
 mod decode;
@@ -53,7 +52,6 @@ mod service;
 mod session_transport;
 pub mod transport;
 
-pub use change::Change;
 pub use cloud::{OpenStack, connect, connect_through};
 pub use error::{ApiError, ConflictCause, ErrorKind, Fault};
 pub use session_transport::SessionTransport;

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use super::{LBAAS, Octavia, ProvisioningStatus};
+use super::{LBAAS, Octavia, ProvisioningStatus, UpdateChild, Values};
 use crate::decode::null_as_default;
 use crate::error::ApiError;
 use crate::open_enum::open_enum;
@@ -28,7 +28,50 @@ open_enum! {
     }
 }
 
-/// A health monitor as Octavia shows it. Times are in seconds.
+/// The attributes of a health monitor. Times are in seconds.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct MonitorAttributes {
+    /// The interval between checks.
+    pub delay: u32,
+    /// The timeout of one check; not above `delay`.
+    pub timeout: u32,
+    /// Successful checks until a member is up, 1 to 10.
+    pub max_retries: u32,
+    /// Failed checks until a member is down, 1 to 10.
+    #[serde(default = "default_max_retries_down")]
+    pub max_retries_down: u32,
+    /// The request, where the type has one.
+    #[serde(flatten)]
+    pub http: Option<HttpCheck>,
+}
+
+const fn default_max_retries_down() -> u32 {
+    3
+}
+
+/// The request of a health monitor.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct HttpCheck {
+    #[serde(rename = "url_path")]
+    pub path: String,
+    #[serde(rename = "http_method")]
+    pub method: String,
+    /// The HTTP statuses of success: one, a list or a range.
+    #[serde(rename = "expected_codes")]
+    pub codes: String,
+}
+
+impl HttpCheck {
+    /// Octavia's names.
+    pub const NAMES: [&str; 3] = ["http_method", "url_path", "expected_codes"];
+
+    /// Returns a GET that succeeds with status 200, as Octavia has it by default.
+    pub fn get(path: &str) -> Self {
+        Self { path: path.to_owned(), method: "GET".to_owned(), codes: "200".to_owned() }
+    }
+}
+
+/// A health monitor as Octavia shows it.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct HealthMonitor {
     pub id: String,
@@ -40,92 +83,27 @@ pub struct HealthMonitor {
     /// How members are checked.
     #[serde(rename = "type")]
     pub kind: HealthMonitorType,
-    /// The interval between checks.
-    pub delay: u32,
-    /// The timeout of one check.
-    pub timeout: u32,
-    /// Successful checks until a member is up.
-    pub max_retries: u32,
-    /// Failed checks until a member is down.
-    #[serde(default = "default_max_retries_down")]
-    pub max_retries_down: u32,
-    /// Path of the HTTP request.
-    pub url_path: Option<String>,
-    /// Method of the HTTP request.
-    pub http_method: Option<String>,
-    /// The HTTP statuses of success: one, a list or a range.
-    pub expected_codes: Option<String>,
+    #[serde(flatten)]
+    pub attributes: MonitorAttributes,
     #[serde(default, deserialize_with = "null_as_default")]
     pub tags: BTreeSet<String>,
 }
 
-const fn default_max_retries_down() -> u32 {
-    3
-}
-
-/// A new health monitor, on its own or within a whole tree. Only what is set is sent. Times are in seconds.
+/// A new health monitor, on its own or within a whole tree. Only what is set is sent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct CreateHealthMonitor {
     pub name: String,
     /// How members are checked.
     #[serde(rename = "type")]
     pub kind: HealthMonitorType,
-    /// The interval between checks.
-    pub delay: u32,
-    /// The timeout of one check; not above `delay`.
-    pub timeout: u32,
-    /// Successful checks until a member is up, 1 to 10.
-    pub max_retries: u32,
-    /// Failed checks until a member is down, 1 to 10.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub max_retries_down: Option<u32>,
+    #[serde(flatten)]
+    pub attributes: Values,
     /// The pool; not set within a tree.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pool_id: Option<String>,
-    /// Path of the HTTP request.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub url_path: Option<String>,
-    /// Method of the HTTP request.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub http_method: Option<String>,
-    /// The HTTP statuses of success: one, a list or a range.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub expected_codes: Option<String>,
     /// Tags; needs Octavia 2.5.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<String>,
-}
-
-/// Changes of a health monitor. Only what is set is sent. The type cannot be changed.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct UpdateHealthMonitor {
-    /// New name.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub name: Option<String>,
-    /// The interval between checks, in seconds.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub delay: Option<u32>,
-    /// The timeout of one check, in seconds.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub timeout: Option<u32>,
-    /// Successful checks until a member is up.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub max_retries: Option<u32>,
-    /// Failed checks until a member is down.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub max_retries_down: Option<u32>,
-    /// Path of the HTTP request.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub url_path: Option<String>,
-    /// Method of the HTTP request.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub http_method: Option<String>,
-    /// The HTTP statuses of success.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub expected_codes: Option<String>,
-    /// All tags after the change.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub tags: Option<BTreeSet<String>>,
 }
 
 impl Octavia {
@@ -145,7 +123,7 @@ impl Octavia {
     pub async fn update_health_monitor(
         &self,
         id: &str,
-        changes: &UpdateHealthMonitor,
+        changes: &UpdateChild,
     ) -> Result<HealthMonitor, ApiError> {
         let call = LBAAS
             .put("loadbalancer_healthmonitor_update", &["healthmonitors", id])

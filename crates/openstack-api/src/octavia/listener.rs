@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    ChildFilter, CreatePool, IdRef, LBAAS, ListenerLimits, Octavia, OperatingStatus, ProvisioningStatus,
+    ChildFilter, CreatePool, IdRef, LBAAS, Octavia, OperatingStatus, ProvisioningStatus, UpdateChild, Values,
 };
-use crate::change::Change;
 use crate::decode::{enabled, null_as_default};
 use crate::error::ApiError;
 use crate::open_enum::open_enum;
@@ -32,6 +32,63 @@ open_enum! {
     }
 }
 
+/// The numeric attributes of a listener. Timeouts are in milliseconds and need Octavia 2.1.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct ListenerLimits {
+    /// The most concurrent connections; -1 for no limit.
+    pub connection_limit: Option<i64>,
+    /// The inactivity timeout of a client.
+    pub timeout_client_data: Option<i64>,
+    /// The timeout of connecting to a member.
+    pub timeout_member_connect: Option<i64>,
+    /// The inactivity timeout of a member.
+    pub timeout_member_data: Option<i64>,
+    /// The timeout of waiting for data to inspect.
+    pub timeout_tcp_inspect: Option<i64>,
+}
+
+/// The attributes of a listener that terminates TLS, beside its certificate. Octavia shows no list where there is none.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct TlsAttributes {
+    /// Barbican containers of further certificates.
+    pub sni_container_refs: Option<BTreeSet<String>>,
+    /// The TLS versions to offer; needs Octavia 2.17.
+    pub tls_versions: Option<BTreeSet<String>>,
+    /// The ciphers to offer, in OpenSSL's form; needs Octavia 2.15.
+    pub tls_ciphers: Option<String>,
+    /// The protocols to offer in ALPN, in order of preference; needs Octavia 2.20.
+    pub alpn_protocols: Option<Vec<String>>,
+}
+
+impl TlsAttributes {
+    /// Returns the first API that has an attribute, unless all have it.
+    pub fn since(name: &str) -> Option<(u32, u32)> {
+        match name {
+            "tls_ciphers" => Some((2, 15)),
+            "tls_versions" => Some((2, 17)),
+            "alpn_protocols" => Some((2, 20)),
+            _ => None,
+        }
+    }
+}
+
+/// The attributes of a listener that can be changed.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct ListenerAttributes {
+    #[serde(flatten)]
+    pub limits: ListenerLimits,
+    /// Headers added to requests, with `true` as their values. HTTP and TERMINATED_HTTPS only.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub insert_headers: BTreeMap<String, String>,
+    /// Networks that may connect; needs Octavia 2.12. Each must be of an address family of the VIPs. Without any, all clients may.
+    pub allowed_cidrs: Option<BTreeSet<IpNet>>,
+    /// Barbican container or secret of the certificate.
+    #[serde(rename = "default_tls_container_ref")]
+    pub tls_container_ref: Option<String>,
+    #[serde(flatten)]
+    pub tls: TlsAttributes,
+}
+
 /// A listener as Octavia shows it.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct Listener {
@@ -50,28 +107,12 @@ pub struct Listener {
     pub protocol: ListenerProtocol,
     /// The port on which it listens.
     pub protocol_port: u16,
-    /// The numeric attributes.
-    #[serde(flatten)]
-    pub limits: ListenerLimits,
-    /// Headers added to requests, with `true` as their values.
-    #[serde(default, deserialize_with = "null_as_default")]
-    pub insert_headers: BTreeMap<String, String>,
     /// Networks that may connect; null, absent and empty all read as empty, which admits all clients.
     #[serde(default, deserialize_with = "null_as_default")]
     pub allowed_cidrs: Vec<String>,
-    /// Barbican container or secret of the certificate.
-    pub default_tls_container_ref: Option<String>,
-    /// Barbican containers of further certificates.
-    #[serde(default, deserialize_with = "null_as_default")]
-    pub sni_container_refs: Vec<String>,
-    /// The offered TLS versions.
-    #[serde(default, deserialize_with = "null_as_default")]
-    pub tls_versions: Vec<String>,
-    /// The offered ciphers, in OpenSSL's form.
-    pub tls_ciphers: Option<String>,
-    /// The protocols offered in ALPN.
-    #[serde(default, deserialize_with = "null_as_default")]
-    pub alpn_protocols: Vec<String>,
+    /// What can be changed, but for the networks.
+    #[serde(flatten)]
+    pub attributes: ListenerAttributes,
     /// The pool for requests that no L7 policy sends elsewhere.
     pub default_pool_id: Option<String>,
     /// L7 policies.
@@ -95,33 +136,11 @@ pub struct CreateListener {
     /// The load balancer; not set within a tree.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub loadbalancer_id: Option<String>,
-    /// The numeric attributes.
     #[serde(flatten)]
-    pub limits: ListenerLimits,
+    pub attributes: Values,
     /// Tags; needs Octavia 2.5.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<String>,
-    /// Headers to add to requests, with `true` as their values. HTTP and TERMINATED_HTTPS only.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub insert_headers: BTreeMap<String, String>,
-    /// Networks that may connect; needs Octavia 2.12. Each must be of an address family of the VIPs.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub allowed_cidrs: Vec<String>,
-    /// Barbican container or secret of the certificate.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub default_tls_container_ref: Option<String>,
-    /// Barbican containers of further certificates.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub sni_container_refs: Vec<String>,
-    /// TLS versions to offer.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub tls_versions: Vec<String>,
-    /// Ciphers to offer, in OpenSSL's form.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub tls_ciphers: Option<String>,
-    /// Protocols to offer in ALPN.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub alpn_protocols: Vec<String>,
     /// An existing default pool; must not be set within a tree.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub default_pool_id: Option<String>,
@@ -138,56 +157,12 @@ impl CreateListener {
             protocol,
             protocol_port,
             loadbalancer_id: None,
-            limits: ListenerLimits::default(),
+            attributes: Values::default(),
             tags: Vec::new(),
-            insert_headers: BTreeMap::new(),
-            allowed_cidrs: Vec::new(),
-            default_tls_container_ref: None,
-            sni_container_refs: Vec::new(),
-            tls_versions: Vec::new(),
-            tls_ciphers: None,
-            alpn_protocols: Vec::new(),
             default_pool_id: None,
             default_pool: None,
         }
     }
-}
-
-/// Changes of a listener. Only what is set is sent. Protocol and port cannot be changed.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct UpdateListener {
-    /// New name.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub name: Option<String>,
-    /// The numeric attributes.
-    #[serde(flatten)]
-    pub limits: ListenerLimits,
-    /// All tags after the change.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub tags: Option<BTreeSet<String>>,
-    /// All headers to add after the change; an empty map removes all.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub insert_headers: Option<BTreeMap<String, String>>,
-    /// All networks that may connect after the change; cleared, all clients may.
-    #[serde(skip_serializing_if = "Change::is_keep")]
-    pub allowed_cidrs: Change<Vec<String>>,
-    /// Barbican container or secret of the certificate.
-    #[serde(skip_serializing_if = "Change::is_keep")]
-    pub default_tls_container_ref: Change<String>,
-    /// Barbican containers of further certificates.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub sni_container_refs: Option<BTreeSet<String>>,
-    /// TLS versions to offer; cleared, Octavia's default.
-    #[serde(skip_serializing_if = "Change::is_keep")]
-    pub tls_versions: Change<BTreeSet<String>>,
-    /// Ciphers to offer; cleared, Octavia's default.
-    #[serde(skip_serializing_if = "Change::is_keep")]
-    pub tls_ciphers: Change<String>,
-    /// Protocols to offer in ALPN; cleared, Octavia's default.
-    #[serde(skip_serializing_if = "Change::is_keep")]
-    pub alpn_protocols: Change<Vec<String>>,
-    #[serde(skip_serializing_if = "Change::is_keep")]
-    pub default_pool_id: Change<String>,
 }
 
 impl Octavia {
@@ -210,7 +185,7 @@ impl Octavia {
     }
 
     /// Starts to change a listener.
-    pub async fn update_listener(&self, id: &str, changes: &UpdateListener) -> Result<Listener, ApiError> {
+    pub async fn update_listener(&self, id: &str, changes: &UpdateChild) -> Result<Listener, ApiError> {
         let call = LBAAS.put("loadbalancer_listener_update", &["listeners", id]).body("listener", changes);
         self.client.fetch(&call, "listener").await
     }

@@ -4,10 +4,10 @@
 //! [`crate::ConflictCause::Immutable`]. A load balancer that is ACTIVE again does not prove that a change was made: its children
 //! have their own statuses.
 
+mod attributes;
 mod created;
 mod features;
 mod health_monitor;
-mod limit;
 mod listener;
 mod load_balancer;
 mod member;
@@ -17,12 +17,16 @@ mod status;
 
 use std::sync::Arc;
 
+pub use attributes::{Fields, UpdateChild, Values};
 pub use created::{CreatedLoadBalancer, CreatedPool, CreatedTree};
 pub use features::OctaviaFeatures;
 use features::Versions;
-pub use health_monitor::{CreateHealthMonitor, HealthMonitor, HealthMonitorType, UpdateHealthMonitor};
-pub use limit::{ListenerLimit, ListenerLimits};
-pub use listener::{CreateListener, Listener, ListenerProtocol, UpdateListener};
+pub use health_monitor::{
+    CreateHealthMonitor, HealthMonitor, HealthMonitorType, HttpCheck, MonitorAttributes,
+};
+pub use listener::{
+    CreateListener, Listener, ListenerAttributes, ListenerLimits, ListenerProtocol, TlsAttributes,
+};
 pub use load_balancer::{
     AdditionalVip, CreateLoadBalancer, LoadBalancer, LoadBalancerFilter, LoadBalancerStats,
     UpdateLoadBalancer,
@@ -30,12 +34,14 @@ pub use load_balancer::{
 pub use member::{Member, MemberHealth, MemberSpec, UpdateMember};
 pub use offer::{AvailabilityZone, Capability, Flavor, Provider, Quota};
 pub use pool::{
-    ChildFilter, CreatePool, LbAlgorithm, Pool, PoolProtocol, SessionPersistence, SessionPersistenceType,
-    UpdatePool,
+    ChildFilter, CreatePool, LbAlgorithm, Pool, PoolAttributes, PoolProtocol, SessionPersistence,
+    SessionPersistenceType,
 };
 pub use status::{
     ListenerStatus, MemberStatus, MonitorStatus, OperatingStatus, PoolStatus, ProvisioningStatus, StatusTree,
 };
+
+pub use serde_json::Value;
 
 use crate::client::{Client, Paths};
 use crate::transport::Service;

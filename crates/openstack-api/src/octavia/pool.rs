@@ -4,8 +4,10 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use super::{CreateHealthMonitor, IdRef, LBAAS, MemberSpec, Octavia, OperatingStatus, ProvisioningStatus};
-use crate::change::Change;
+use super::{
+    CreateHealthMonitor, Fields as _, IdRef, LBAAS, MemberSpec, Octavia, OperatingStatus, ProvisioningStatus,
+    UpdateChild, Values,
+};
 use crate::decode::null_as_default;
 use crate::error::ApiError;
 use crate::open_enum::open_enum;
@@ -55,7 +57,7 @@ open_enum! {
 }
 
 /// How clients stay with their member.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct SessionPersistence {
     /// The criterion.
     #[serde(rename = "type")]
@@ -63,6 +65,23 @@ pub struct SessionPersistence {
     /// The inactivity timeout of a UDP client, in seconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub persistence_timeout: Option<u32>,
+}
+
+impl SessionPersistence {
+    /// Returns whether nothing has to change for the wanted one. A timeout that is not asked for is not managed.
+    pub fn satisfies(&self, wanted: &Self) -> bool {
+        let timeout = wanted.persistence_timeout;
+        self.kind == wanted.kind && (timeout.is_none() || self.persistence_timeout == timeout)
+    }
+}
+
+/// The attributes of a pool.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct PoolAttributes {
+    /// How it chooses a member.
+    pub lb_algorithm: LbAlgorithm,
+    /// How clients stay with their member.
+    pub session_persistence: Option<SessionPersistence>,
 }
 
 /// A pool as Octavia shows it.
@@ -98,6 +117,14 @@ pub struct Pool {
     pub tags: BTreeSet<String>,
 }
 
+impl Pool {
+    /// Returns the attributes. They are not read as a part of their own: that would buffer the ids of all members.
+    pub fn attributes(&self) -> PoolAttributes {
+        let Self { lb_algorithm, session_persistence, .. } = self.clone();
+        PoolAttributes { lb_algorithm, session_persistence }
+    }
+}
+
 fn enabled() -> bool {
     true
 }
@@ -128,17 +155,14 @@ pub struct CreatePool {
     pub name: String,
     /// The protocol with members.
     pub protocol: PoolProtocol,
-    /// How it chooses a member.
-    pub lb_algorithm: LbAlgorithm,
+    #[serde(flatten)]
+    pub attributes: Values,
     /// The listener whose default pool it becomes; must not be set within a tree.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub listener_id: Option<String>,
     /// The load balancer, if no listener is given; must not be set within a tree.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub loadbalancer_id: Option<String>,
-    /// How clients stay with their member.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub session_persistence: Option<SessionPersistence>,
     /// Tags; needs Octavia 2.5.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<String>,
@@ -152,39 +176,18 @@ pub struct CreatePool {
 
 impl CreatePool {
     /// Creates a pool with only the required attributes.
-    pub fn new(name: impl Into<String>, protocol: PoolProtocol, lb_algorithm: LbAlgorithm) -> Self {
+    pub fn new(name: impl Into<String>, protocol: PoolProtocol, attributes: &PoolAttributes) -> Self {
         Self {
             name: name.into(),
             protocol,
-            lb_algorithm,
+            attributes: attributes.to_create(),
             listener_id: None,
             loadbalancer_id: None,
-            session_persistence: None,
             tags: Vec::new(),
             members: Vec::new(),
             health_monitor: None,
         }
     }
-}
-
-/// Changes of a pool. Only what is set is sent. The protocol cannot be changed.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct UpdatePool {
-    /// New name.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub name: Option<String>,
-    /// How it chooses a member.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub lb_algorithm: Option<LbAlgorithm>,
-    /// How clients stay with their member.
-    #[serde(skip_serializing_if = "Change::is_keep")]
-    pub session_persistence: Change<SessionPersistence>,
-    /// Whether it is enabled.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub admin_state_up: Option<bool>,
-    /// All tags after the change.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub tags: Option<BTreeSet<String>>,
 }
 
 impl Octavia {
@@ -207,7 +210,7 @@ impl Octavia {
     }
 
     /// Starts to change a pool.
-    pub async fn update_pool(&self, id: &str, changes: &UpdatePool) -> Result<Pool, ApiError> {
+    pub async fn update_pool(&self, id: &str, changes: &UpdateChild) -> Result<Pool, ApiError> {
         let call = LBAAS.put("loadbalancer_pool_update", &["pools", id]).body("pool", changes);
         self.client.fetch(&call, "pool").await
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use openstack_ccm_openstack_api::ErrorKind;
 use openstack_ccm_openstack_api::client::RetryPolicy;
 use openstack_ccm_openstack_api::neutron::Neutron;
-use openstack_ccm_openstack_api::octavia::{CreateLoadBalancer, LoadBalancerFilter, Octavia, UpdatePool};
+use openstack_ccm_openstack_api::octavia::{CreateLoadBalancer, LoadBalancerFilter, Octavia, UpdateChild};
 use rstest::rstest;
 use serde_json::{Value, json};
 use tokio::time::Instant;
@@ -86,7 +86,7 @@ async fn a_wish_to_wait_long_is_handed_to_the_caller() {
 async fn an_update_is_repeated_when_the_service_names_a_time() {
     let updated = exchange("lifecycle", "pool: get while PENDING_CREATE").answer();
     let stand_in = StandIn::new([Ok(answer_with(503, &[("retry-after", "2")], &Value::Null)), Ok(updated)]);
-    Octavia::new(stand_in.client()).update_pool("p", &UpdatePool::default()).await.unwrap();
+    Octavia::new(stand_in.client()).update_pool("p", &UpdateChild::default()).await.unwrap();
     assert_eq!(stand_in.lines().len(), 2);
 }
 

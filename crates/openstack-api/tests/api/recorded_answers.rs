@@ -13,10 +13,10 @@ use openstack_ccm_openstack_api::neutron::{
 };
 use openstack_ccm_openstack_api::nova::{ComputeFlavor, Microversion, Nova, Server, ServerStatus};
 use openstack_ccm_openstack_api::octavia::{
-    AvailabilityZone, Capability, ChildFilter, CreateLoadBalancer, CreatedTree, Flavor, HealthMonitor,
-    HealthMonitorType, Listener, ListenerProtocol, LoadBalancer, LoadBalancerFilter, Member, Octavia,
-    OctaviaFeatures, OperatingStatus, Pool, PoolProtocol, Provider, ProvisioningStatus, Quota,
-    SessionPersistenceType,
+    AvailabilityZone, Capability, ChildFilter, CreateLoadBalancer, CreatedTree, Fields as _, Flavor,
+    HealthMonitor, HealthMonitorType, HttpCheck, Listener, ListenerProtocol, LoadBalancer,
+    LoadBalancerFilter, Member, MonitorAttributes, Octavia, OctaviaFeatures, OperatingStatus, Pool,
+    PoolProtocol, Provider, ProvisioningStatus, Quota, SessionPersistenceType,
 };
 use openstack_ccm_openstack_api::transport::FnTransport;
 use serde::de::DeserializeOwned;
@@ -156,7 +156,8 @@ async fn a_listener_has_what_the_controller_compares() {
     let listener = Octavia::new(stand_in.client()).get_listener("38460e91").await.unwrap();
     assert_eq!((&listener.protocol, listener.protocol_port), (&ListenerProtocol::Tcp, 80));
     assert_eq!(listener.allowed_cidrs, ["10.0.0.0/8"]);
-    let limits: Vec<i64> = listener.limits.iter().map(|(_, value)| value).collect();
+    let limits: Vec<i64> =
+        listener.attributes.limits.values().iter().filter_map(|(_, value)| value.as_i64()).collect();
     assert_eq!(limits, [-1, 60_000, 6_000, 60_000, 0]);
     assert_eq!(listener.tags, BTreeSet::from(["a".to_owned(), "kube".to_owned()]));
     assert_eq!(listener.loadbalancers[0].id, "ed88eb14-ed5c-4bea-ab64-3a6e64991097");
@@ -174,10 +175,10 @@ async fn a_tls_listener_has_its_certificate_and_headers() {
     let stand_in = stand_in("tls", "listener: TERMINATED_HTTPS, get");
     let listener = Octavia::new(stand_in.client()).get_listener("ba9e0731").await.unwrap();
     assert_eq!(listener.protocol, ListenerProtocol::TerminatedHttps);
-    let reference = Reference::parse(listener.default_tls_container_ref.as_deref().unwrap());
+    let reference = Reference::parse(listener.attributes.tls_container_ref.as_deref().unwrap());
     assert_eq!(reference, Some(Reference::Container("098530ee-0b79-4072-87d5-38fdebd6d904".to_owned())));
-    assert_eq!(listener.insert_headers["X-Forwarded-Proto"], "true");
-    assert_eq!(listener.tls_versions, ["TLSv1.2", "TLSv1.3"]);
+    assert_eq!(listener.attributes.insert_headers["X-Forwarded-Proto"], "true");
+    assert_eq!(listener.attributes.tls.tls_versions, Some(["TLSv1.2", "TLSv1.3"].map(str::to_owned).into()));
 }
 
 #[tokio::test]
@@ -193,8 +194,9 @@ async fn members_and_monitor_have_what_the_controller_compares() {
     let monitor = stand_in("lifecycle", "health monitor: get");
     let monitor = Octavia::new(monitor.client()).get_health_monitor("80bf37df").await.unwrap();
     assert_eq!(monitor.kind, HealthMonitorType::Http);
-    assert_eq!((monitor.delay, monitor.timeout, monitor.max_retries, monitor.max_retries_down), (5, 3, 1, 2));
-    assert_eq!(monitor.url_path.as_deref(), Some("/healthz"));
+    let http = Some(HttpCheck::get("/healthz"));
+    let expected = MonitorAttributes { delay: 5, timeout: 3, max_retries: 1, max_retries_down: 2, http };
+    assert_eq!(monitor.attributes, expected);
 }
 
 #[test]

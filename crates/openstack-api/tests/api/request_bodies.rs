@@ -1,7 +1,8 @@
 //! What is sent.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
+use openstack_ccm_openstack_api::ErrorKind;
 use openstack_ccm_openstack_api::neutron::{
     AllowedAddressPair, CreateFloatingIp, CreateSecurityGroup, CreateSecurityGroupRule, Direction, EtherType,
     FloatingIpFilter, NetworkFilter, Neutron, PortFilter, Route, SecurityGroupFilter, SubnetFilter, Tagged,
@@ -9,12 +10,11 @@ use openstack_ccm_openstack_api::neutron::{
 };
 use openstack_ccm_openstack_api::nova::Nova;
 use openstack_ccm_openstack_api::octavia::{
-    CreateHealthMonitor, CreateListener, CreateLoadBalancer, CreatePool, HealthMonitorType, LbAlgorithm,
-    ListenerLimit, ListenerProtocol, LoadBalancerFilter, MemberSpec, Octavia, PoolProtocol,
-    SessionPersistence, SessionPersistenceType, UpdateHealthMonitor, UpdateListener, UpdateLoadBalancer,
-    UpdatePool,
+    CreateHealthMonitor, CreateListener, CreateLoadBalancer, CreatePool, Fields as _, HealthMonitorType,
+    HttpCheck, LbAlgorithm, ListenerAttributes, ListenerLimits, ListenerProtocol, LoadBalancerFilter,
+    MemberSpec, MonitorAttributes, Octavia, PoolAttributes, PoolProtocol, SessionPersistence,
+    SessionPersistenceType, UpdateChild, UpdateLoadBalancer,
 };
-use openstack_ccm_openstack_api::{Change, ErrorKind};
 use serde_json::{Value, json};
 
 use crate::recorded::exchange;
@@ -34,6 +34,10 @@ fn by_source_ip() -> SessionPersistence {
     SessionPersistence { kind: SessionPersistenceType::SourceIp, persistence_timeout: None }
 }
 
+fn in_turn(session_persistence: Option<SessionPersistence>) -> PoolAttributes {
+    PoolAttributes { lb_algorithm: LbAlgorithm::RoundRobin, session_persistence }
+}
+
 fn member(address: &str, port: u16) -> MemberSpec {
     MemberSpec {
         address: address.to_owned(),
@@ -45,28 +49,30 @@ fn member(address: &str, port: u16) -> MemberSpec {
 }
 
 fn tree() -> CreateLoadBalancer {
-    let monitor = CreateHealthMonitor {
-        name: "monitor_0".to_owned(),
-        kind: HealthMonitorType::Http,
+    let attributes = MonitorAttributes {
         delay: 5,
         timeout: 3,
         max_retries: 1,
-        max_retries_down: Some(3),
+        max_retries_down: 3,
+        http: Some(HttpCheck::get("/healthz")),
+    };
+    let monitor = CreateHealthMonitor {
+        name: "monitor_0".to_owned(),
+        kind: HealthMonitorType::Http,
+        attributes: attributes.to_create(),
         pool_id: None,
-        url_path: Some("/healthz".to_owned()),
-        http_method: Some("GET".to_owned()),
-        expected_codes: Some("200".to_owned()),
         tags: Vec::new(),
     };
     let pool = CreatePool {
-        session_persistence: Some(by_source_ip()),
         members: vec![member("198.18.0.50", 30_080)],
         health_monitor: Some(monitor),
-        ..CreatePool::new("pool_0", PoolProtocol::ProxyV2, LbAlgorithm::RoundRobin)
+        ..CreatePool::new("pool_0", PoolProtocol::ProxyV2, &in_turn(Some(by_source_ip())))
     };
+    let limits = ListenerLimits { connection_limit: Some(-1), ..ListenerLimits::default() };
+    let everybody = Some(["0.0.0.0/0".parse().unwrap()].into());
+    let attributes = ListenerAttributes { limits, allowed_cidrs: everybody, ..ListenerAttributes::default() };
     let listener = CreateListener {
-        limits: [(ListenerLimit::Connections, -1)].into_iter().collect(),
-        allowed_cidrs: vec!["0.0.0.0/0".to_owned()],
+        attributes: attributes.to_create(),
         default_pool: Some(Box::new(pool)),
         ..CreateListener::new("listener_0", ListenerProtocol::Tcp, 80)
     };
@@ -94,20 +100,27 @@ async fn listener_pool_and_monitor_on_their_own_match_the_recorded_requests() {
     let recorded = exchange("lifecycle", "listener: create TCP with cidrs, timeouts, tags").request.unwrap();
     let wanted = &recorded["listener"];
     listener.loadbalancer_id = wanted["loadbalancer_id"].as_str().map(str::to_owned);
-    listener.allowed_cidrs = vec!["10.0.0.0/8".to_owned()];
     listener.tags = vec!["kube".to_owned(), "a".to_owned()];
-    let numbers = [wanted["connection_limit"].as_i64().unwrap(), 60_000, 6_000, 60_000, 0];
-    listener.limits = ListenerLimit::ALL.into_iter().zip(numbers).collect();
+    let limits = ListenerLimits {
+        connection_limit: wanted["connection_limit"].as_i64(),
+        timeout_client_data: Some(60_000),
+        timeout_member_connect: Some(6_000),
+        timeout_member_data: Some(60_000),
+        timeout_tcp_inspect: Some(0),
+    };
+    let allowed_cidrs = Some(["10.0.0.0/8".parse().unwrap()].into());
+    let attributes = ListenerAttributes { limits, allowed_cidrs, ..ListenerAttributes::default() };
+    listener.attributes = attributes.to_create();
     let (_, body) = sent!(Octavia, |octavia| octavia.create_listener(&listener));
     assert_eq!(body, recorded);
 
     let recorded =
         exchange("lifecycle", "pool: create PROXY as default pool of the listener").request.unwrap();
-    let mut pool = CreatePool::new("p", PoolProtocol::Proxy, LbAlgorithm::RoundRobin);
+    let mut pool = CreatePool::new("p", PoolProtocol::Proxy, &in_turn(None));
     pool.name = recorded["pool"]["name"].as_str().unwrap_or_default().to_owned();
     pool.listener_id = recorded["pool"]["listener_id"].as_str().map(str::to_owned);
     if !recorded["pool"]["session_persistence"].is_null() {
-        pool.session_persistence = Some(by_source_ip());
+        pool.attributes = in_turn(Some(by_source_ip())).to_create();
     }
     let (line, body) = sent!(Octavia, |octavia| octavia.create_pool(&pool));
     assert_eq!((line.as_str(), body), ("POST /v2.0/lbaas/pools", recorded));
@@ -138,13 +151,11 @@ async fn one_member_can_be_added_and_taken_away() {
 
 #[tokio::test]
 async fn an_update_sends_what_changes_and_null_for_what_goes() {
-    let changes = UpdateListener {
-        allowed_cidrs: Change::Set(vec!["10.0.0.0/8".to_owned()]),
-        default_tls_container_ref: Change::Clear,
-        default_pool_id: None.into(),
-        insert_headers: Some(BTreeMap::new()),
-        ..UpdateListener::default()
-    };
+    let mut changes = UpdateChild::of("allowed_cidrs", vec!["10.0.0.0/8"]);
+    for name in ["default_tls_container_ref", "default_pool_id"] {
+        changes.attributes.set(name, Value::Null);
+    }
+    changes.attributes.set("insert_headers", json!({}));
     let (line, body) = sent!(Octavia, |octavia| octavia.update_listener("l", &changes));
     assert_eq!(line, "PUT /v2.0/lbaas/listeners/l");
     let expected = json!({
@@ -152,7 +163,7 @@ async fn an_update_sends_what_changes_and_null_for_what_goes() {
     });
     assert_eq!(body, json!({ "listener": expected }));
 
-    let changes = UpdatePool { session_persistence: Change::Clear, ..UpdatePool::default() };
+    let changes = UpdateChild::of("session_persistence", Value::Null);
     let (_, body) = sent!(Octavia, |octavia| octavia.update_pool("p", &changes));
     assert_eq!(body, json!({ "pool": {"session_persistence": null} }));
 
@@ -160,7 +171,7 @@ async fn an_update_sends_what_changes_and_null_for_what_goes() {
     let (_, body) = sent!(Octavia, |octavia| octavia.update_load_balancer("lb", &changes));
     assert_eq!(body, json!({ "loadbalancer": {"tags": []} }));
 
-    let changes = UpdateHealthMonitor { delay: Some(7), ..UpdateHealthMonitor::default() };
+    let changes = UpdateChild::of("delay", 7);
     let (line, body) = sent!(Octavia, |octavia| octavia.update_health_monitor("h", &changes));
     assert_eq!(
         (line.as_str(), body),

@@ -2,7 +2,7 @@
 
 use openstack_ccm_core::advertise::IpModeChoice;
 use openstack_ccm_core::service::IpFamily;
-use openstack_ccm_openstack_api::octavia::LbAlgorithm;
+use openstack_ccm_openstack_api::octavia::{Fields as _, LbAlgorithm, MonitorAttributes};
 use openstack_ccm_provider_openstack::config::{Config, CreateMonitor};
 use openstack_ccm_provider_openstack::load_balancer::annotations::{ALL, Empty, Form};
 use openstack_ccm_provider_openstack::load_balancer::settings::{
@@ -307,7 +307,8 @@ fn the_algorithm_comes_from_annotation_or_config(
 }
 
 fn monitor(delay: u32, timeout: u32, max_retries: u32, max_retries_down: u32) -> HealthMonitorSettings {
-    HealthMonitorSettings { delay, timeout, max_retries, max_retries_down, check: None }
+    let attributes = MonitorAttributes { delay, timeout, max_retries, max_retries_down, http: None };
+    HealthMonitorSettings { attributes, check: None }
 }
 
 #[rstest]
@@ -363,7 +364,7 @@ fn a_wrong_monitor_value_of_config_matters_only_where_there_is_a_monitor() {
 
 /// Connections, client, connecting, member, inspecting.
 fn numbers(settings: &Settings) -> Vec<i64> {
-    settings.limits.iter().map(|(_, value)| value).collect()
+    settings.limits.values().iter().filter_map(|(_, value)| value.as_i64()).collect()
 }
 
 #[test]

@@ -184,7 +184,8 @@ fn usable(look: &Look<'_>, pool: &Pool<'_>) -> Check {
     let checks = |monitor: &HealthMonitor| {
         let port = pool.fact.members.first().and_then(|member| member.member.monitor_port);
         let at = port.map(|port| format!(" at port {port}")).unwrap_or_default();
-        format!("{} {}{at}", monitor.kind, monitor.url_path.as_deref().unwrap_or_default())
+        let path = monitor.attributes.http.as_ref().map(|http| http.path.as_str()).unwrap_or_default();
+        format!("{} {path}{at}", monitor.kind)
     };
     let finding = match &pool.fact.monitor {
         Some(monitor) => finding.seen("health monitor", "asks each member for", checks(monitor)),

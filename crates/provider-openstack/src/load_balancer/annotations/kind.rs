@@ -1,10 +1,14 @@
 //! The properties of an annotation.
 
+use super::aspect::Aspect;
+
 /// One annotation. The texts are single lines of Markdown, for the reference page.
 #[derive(Clone, Copy, Debug)]
 pub struct Annotation {
     /// The key with its prefix.
     pub key: &'static str,
+    /// The parts of the settings that depend on the value. None, if nothing reads it.
+    pub aspects: &'static [Aspect],
     /// Form of the value.
     pub form: Form,
     /// What applies without the annotation: a value in code marks, or a key of cloud.conf.
@@ -84,12 +88,26 @@ pub(super) const HEADER_CHANGE: &str = "Listeners that do not speak HTTP yet are
 pub(super) const TAGS_CHANGE: &str = "New tags are added; a load balancer created by OCCM gets them together with its identity tags (see `identity-tags-per-minute`). A tag that is removed from the annotation stays on existing objects, because nothing shows whether another client set it too; remove it with `openstack loadbalancer unset --tag`.";
 
 /// Returns an annotation with the most common properties: a bool that takes effect at once. The methods override them.
-pub(super) const fn annotation(key: &'static str, since: AnnotationSource) -> Annotation {
+pub(super) const fn annotation(
+    key: &'static str,
+    since: AnnotationSource,
+    aspects: &'static [Aspect],
+) -> Annotation {
     let (form, change, empty) = (Form::Bool, Change::Live, Empty::Absent);
-    Annotation { key, form, default: "", effect: "", change, empty, since }
+    Annotation { key, aspects, form, default: "", effect: "", change, empty, since }
 }
 
 impl Annotation {
+    /// Returns whether a number is in range.
+    pub(crate) fn admits(&self, number: i64) -> bool {
+        matches!(self.form, Form::Integer { min, max, .. } if (min..=max).contains(&number))
+    }
+
+    /// Returns what [`Self::default`] has in its code marks: a value, or a key of cloud.conf.
+    pub(crate) fn default_in_code(&self) -> &'static str {
+        self.default.trim_matches('`')
+    }
+
     pub(super) const fn form(self, form: Form) -> Self {
         Self { form, ..self }
     }

@@ -3,12 +3,14 @@
 //! The table is the only place with the keys. Settings ([`super::settings`]) use its forms and ranges; the warning about unknown
 //! keys and the reference page are generated from it.
 
+mod aspect;
 mod extensions;
 mod kind;
 mod reference;
 mod shared;
 mod table;
 
+pub use aspect::{Aspect, Aspects, InsertedHeader, Kind};
 pub use extensions::*;
 pub use kind::{Annotation, AnnotationSource, Change, Empty, Form};
 use openstack_ccm_core::provider::AnnotationUse;
@@ -21,6 +23,13 @@ pub const PREFIX: &str = "loadbalancer.openstack.org/";
 
 /// Keys with this older prefix belong to it too.
 pub const OLD_PREFIX: &str = "service.beta.kubernetes.io/openstack-";
+
+impl Annotation {
+    /// Returns the annotation of an attribute.
+    pub(crate) fn of(kind: Kind, name: &str) -> Option<&'static Self> {
+        ALL.iter().find(|annotation| annotation.aspects.iter().any(|one| one.is_of(kind, name)))
+    }
+}
 
 /// Returns whether a key is in the table.
 pub fn is_known(key: &str) -> bool {

@@ -69,3 +69,44 @@ pub const ALL: &[Annotation] = &[
     OWNED_LOAD_BALANCER_ID,
     CONVERGED_DIGEST,
 ];
+
+#[cfg(test)]
+mod tests {
+    use openstack_ccm_openstack_api::octavia::{
+        Fields as _, LbAlgorithm, ListenerLimits, MonitorAttributes, PoolAttributes, TlsAttributes, Values,
+    };
+
+    use super::*;
+    use crate::load_balancer::annotations::{Aspect, Form, Kind};
+
+    #[test]
+    fn every_annotation_that_is_read_decides_about_something() {
+        for annotation in ALL.iter().filter(|annotation| !matches!(annotation.form, Form::Output(_))) {
+            assert!(!annotation.aspects.is_empty(), "{}", annotation.key);
+        }
+    }
+
+    fn names(kind: Kind) -> Values {
+        match kind {
+            Kind::Limit => ListenerLimits::default().all(),
+            Kind::Tls => TlsAttributes::default().all(),
+            Kind::Pool => {
+                let lb_algorithm = LbAlgorithm::RoundRobin;
+                PoolAttributes { lb_algorithm, session_persistence: None }.all()
+            }
+            Kind::Monitor => {
+                MonitorAttributes { delay: 1, timeout: 1, max_retries: 1, max_retries_down: 1, http: None }
+                    .all()
+            }
+        }
+    }
+
+    #[test]
+    fn an_aspect_names_an_attribute_that_exists() {
+        for aspect in ALL.iter().flat_map(|annotation| annotation.aspects) {
+            if let Aspect::Of(kind, name) = aspect {
+                assert!(names(*kind).get(name).is_some(), "{name}");
+            }
+        }
+    }
+}

@@ -10,6 +10,7 @@ mod requests;
 use openstack_ccm_core::notice::Notice;
 use openstack_ccm_openstack_api::OpenStack;
 use openstack_ccm_openstack_api::error::{ApiError, ConflictCause, ErrorKind};
+use openstack_ccm_openstack_api::octavia::Value;
 use tracing::info;
 
 use super::failure::{self, Missing};
@@ -96,14 +97,15 @@ impl Applier<'_> {
     fn is_dispensable(&mut self, step: &Step, error: &ApiError) -> bool {
         let Step::Pool(PoolStep::Update { id, changes }) = step else { return false };
         let refused = error.kind() == ErrorKind::BadRequest;
-        let (true, Some(algorithm)) = (refused, &changes.lb_algorithm) else { return false };
+        let algorithm = changes.attributes.get("lb_algorithm").and_then(Value::as_str);
+        let (true, Some(algorithm)) = (refused, algorithm) else { return false };
         let text = failure::chain(error);
         let message = format!(
             "Octavia refuses the algorithm {algorithm}, so the pool keeps its present algorithm: {text}; correct \
              loadbalancer.openstack.org/lb-method"
         );
         self.applied.notices.push(Notice::warning("LoadBalancerLbMethodUnknown", message));
-        self.applied.refused_algorithms.push((id.clone(), algorithm.clone()));
+        self.applied.refused_algorithms.push((id.clone(), algorithm.into()));
         true
     }
 

@@ -2,15 +2,13 @@
 
 use std::net::IpAddr;
 
-use openstack_ccm_openstack_api::change::Change;
 use openstack_ccm_openstack_api::octavia::{
-    AdditionalVip, CreateHealthMonitor, CreateListener, CreateLoadBalancer, CreatePool, MemberSpec,
-    UpdateListener,
+    AdditionalVip, CreateHealthMonitor, CreateListener, CreateLoadBalancer, CreatePool, Fields as _,
+    MemberSpec, UpdateChild,
 };
 
 use crate::load_balancer::objects::{
-    DesiredListener, DesiredPool, ListenerAttributes, ListenerSpec, LoadBalancerSpec, Member,
-    MonitorAttributes, MonitorSpec, Persistence, PoolAttributes, PoolSpec, Tags, tree,
+    DesiredListener, DesiredPool, ListenerSpec, LoadBalancerSpec, Member, MonitorSpec, PoolSpec, Tags, tree,
 };
 
 fn list(tags: &Tags) -> Vec<String> {
@@ -56,29 +54,19 @@ fn pool_with_members(desired: &DesiredPool) -> CreatePool {
 
 pub(super) fn listener(spec: &ListenerSpec) -> CreateListener {
     let ListenerSpec { name, protocol, port, attributes, tags } = spec;
-    let ListenerAttributes { limits, insert_headers, allowed_cidrs, tls_container_ref, tls } = attributes;
     let mut body = CreateListener::new(name, protocol.clone(), *port);
-    body.limits = *limits;
-    body.insert_headers.clone_from(insert_headers);
-    body.allowed_cidrs = allowed_cidrs.iter().flatten().map(ToString::to_string).collect();
-    body.default_tls_container_ref.clone_from(tls_container_ref);
-    body.sni_container_refs = tls.sni_container_refs.iter().flatten().cloned().collect();
-    body.tls_versions = tls.versions.iter().flatten().cloned().collect();
-    body.tls_ciphers.clone_from(&tls.ciphers);
-    body.alpn_protocols = tls.alpn_protocols.clone().unwrap_or_default();
+    body.attributes = attributes.to_create();
     body.tags = list(tags);
     body
 }
 
-pub(super) fn default_pool(pool_id: &str) -> UpdateListener {
-    UpdateListener { default_pool_id: Change::Set(pool_id.to_owned()), ..UpdateListener::default() }
+pub(super) fn default_pool(pool_id: &str) -> UpdateChild {
+    UpdateChild::of("default_pool_id", pool_id)
 }
 
 pub(super) fn pool(spec: &PoolSpec) -> CreatePool {
     let PoolSpec { name, protocol, attributes, tags } = spec;
-    let PoolAttributes { lb_algorithm, session_persistence } = attributes;
-    let mut body = CreatePool::new(name, protocol.clone(), lb_algorithm.clone());
-    body.session_persistence = session_persistence.as_ref().map(Persistence::request);
+    let mut body = CreatePool::new(name, protocol.clone(), attributes);
     body.tags = list(tags);
     body
 }
@@ -112,18 +100,11 @@ pub(super) fn member(member: &Member) -> MemberSpec {
 
 pub(super) fn monitor(spec: &MonitorSpec) -> CreateHealthMonitor {
     let MonitorSpec { name, kind, attributes, tags } = spec;
-    let MonitorAttributes { delay, timeout, max_retries, max_retries_down, http } = attributes;
     CreateHealthMonitor {
         name: name.clone(),
         kind: kind.clone(),
-        delay: *delay,
-        timeout: *timeout,
-        max_retries: *max_retries,
-        max_retries_down: Some(*max_retries_down),
+        attributes: attributes.to_create(),
         pool_id: None,
-        url_path: http.as_ref().map(|http| http.path.clone()),
-        http_method: http.as_ref().map(|http| http.method.clone()),
-        expected_codes: http.as_ref().map(|http| http.codes.clone()),
         tags: list(tags),
     }
 }

@@ -2,10 +2,9 @@
 
 use openstack_ccm_core::notice::Notice;
 use openstack_ccm_core::service::{Protocol, ServicePort, SessionAffinity};
-use openstack_ccm_openstack_api::octavia::SessionPersistenceType;
+use openstack_ccm_openstack_api::octavia::{SessionPersistence, SessionPersistenceType};
 
 use super::sources::Sources;
-use crate::load_balancer::objects::Persistence;
 use crate::load_balancer::settings::{WITHOUT_EFFECT, names_of};
 
 /// Default of Kubernetes, in seconds.
@@ -13,12 +12,12 @@ const DEFAULT_TIMEOUT: u32 = 10_800;
 
 /// Returns the session persistence of a port's pool. Octavia accepts a timeout for UDP and SCTP only, and refuses it on other
 /// pools.
-pub(super) fn persistence(affinity: SessionAffinity, port: &ServicePort) -> Option<Persistence> {
+pub(super) fn persistence(affinity: SessionAffinity, port: &ServicePort) -> Option<SessionPersistence> {
     match affinity {
         SessionAffinity::None => None,
-        SessionAffinity::ClientIp { timeout_seconds } => Some(Persistence {
+        SessionAffinity::ClientIp { timeout_seconds } => Some(SessionPersistence {
             kind: SessionPersistenceType::SourceIp,
-            timeout: timeout_seconds.filter(|_| port.protocol != Protocol::Tcp),
+            persistence_timeout: timeout_seconds.filter(|_| port.protocol != Protocol::Tcp),
         }),
     }
 }

@@ -11,7 +11,7 @@ use super::sources::Sources;
 use crate::load_balancer::annotations::{ENABLE_HEALTH_MONITOR, HEALTH_MONITOR_TYPE, PROXY_PROTOCOL};
 use crate::load_balancer::objects::Facts;
 use crate::load_balancer::settings::node_address::family_of;
-use crate::load_balancer::settings::{Aspect, Fault, Settings};
+use crate::load_balancer::settings::{Aspect, Fault, Kind, Settings};
 
 /// Returns everything that Octavia would refuse while keeping port and address of the tree. If the load balancer `exists`, faults
 /// that matter only at creation are omitted.
@@ -64,24 +64,24 @@ fn algorithm_fault(sources: Sources<'_>) -> Option<Fault> {
     let features = sources.facts.features;
     if algorithm == LbAlgorithm::SourceIpPort && !features.source_ip_port {
         let message = "lb-method SOURCE_IP_PORT requires Octavia API 2.13, which this cloud does not have: use SOURCE_IP";
-        return Some(Fault::new([Aspect::Algorithm], message));
+        return Some(Fault::new([Aspect::Of(Kind::Pool, "lb_algorithm")], message));
     }
     let hashes = matches!(algorithm, LbAlgorithm::SourceIpPort | LbAlgorithm::SourceIp);
     (!features.layer_7 && !hashes).then(|| {
         let message = format!("lb-method {algorithm} is not supported by provider ovn: use SOURCE_IP_PORT");
-        Fault::new([Aspect::Algorithm], message)
+        Fault::new([Aspect::Of(Kind::Pool, "lb_algorithm")], message)
     })
 }
 
 fn monitor_fault(sources: Sources<'_>, port: &ServicePort) -> Option<Fault> {
     let (kind, _) = health_monitor::kind(sources, port)?;
-    let delay = sources.settings.health_monitor.as_ref()?.delay;
+    let delay = sources.settings.health_monitor.as_ref()?.attributes.delay;
     if kind == HealthMonitorType::UdpConnect && delay < MIN_UDP_DELAY {
         let message = format!(
             "health-monitor-delay is {delay}, but Octavia requires at least {MIN_UDP_DELAY} for UDP port {}: raise health-monitor-delay",
             port.port
         );
-        return Some(Fault::new([Aspect::MonitorDelay], message));
+        return Some(Fault::new([Aspect::Of(Kind::Monitor, "delay")], message));
     }
     (kind != HealthMonitorType::Tcp && port.protocol == Protocol::Tcp && !sources.facts.features.http_monitor)
         .then(|| {

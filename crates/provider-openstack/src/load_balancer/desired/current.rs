@@ -8,28 +8,18 @@ use std::collections::BTreeSet;
 
 use openstack_ccm_core::notice::Notice;
 use openstack_ccm_core::service::Protocol;
-use openstack_ccm_openstack_api::octavia::{HealthMonitorType, ListenerProtocol};
+use openstack_ccm_openstack_api::octavia::{Fields as _, HealthMonitorType, ListenerProtocol};
 
 use crate::load_balancer::desired::health_monitor::MIN_UDP_DELAY;
 use crate::load_balancer::desired::sources::Sources;
 use crate::load_balancer::objects::{
-    Desired, DesiredListener, DesiredPool, InsertedHeader, ListenerKey, ListenerSpec, MonitorAttributes,
-    MonitorSpec, ObservedListener, ObservedLoadBalancer, ObservedMonitor, ObservedPool, header, tls,
+    Desired, DesiredListener, DesiredPool, InsertedHeader, ListenerKey, ListenerSpec, MonitorSpec,
+    ObservedListener, ObservedLoadBalancer, ObservedMonitor, ObservedPool, header, tls,
 };
-use crate::load_balancer::settings::{Aspect, Settings, unanimous};
+use crate::load_balancer::settings::{Aspect, Kind, Settings, unanimous};
 
 /// A port is not served until a setting is corrected.
 const PORT_WAITS: &str = "LoadBalancerPortWaits";
-
-/// The aspects of TLS.
-const OF_TLS: [Aspect; 6] = [
-    Aspect::Certificate,
-    Aspect::FurtherCertificates,
-    Aspect::TlsVersions,
-    Aspect::TlsCiphers,
-    Aspect::AlpnProtocols,
-    Aspect::TlsRevision,
-];
 
 /// An existing listener with its default pool.
 #[derive(Clone, Copy)]
@@ -81,12 +71,20 @@ fn siblings<'a>(seen: &[Seen<'a>], key: ListenerKey) -> Vec<Seen<'a>> {
     seen.iter().filter(|seen| seen.listener.key().transport == key.transport).copied().collect()
 }
 
+/// Returns whether a setting of TLS is invalid.
+fn is_unclear(settings: &Settings) -> bool {
+    settings.unreadable.iter().any(|one| {
+        let of_certificates = matches!(one, Aspect::Certificate | Aspect::FurtherCertificates);
+        of_certificates || matches!(one, Aspect::Of(Kind::Tls, _) | Aspect::TlsRevision)
+    })
+}
+
 /// Returns whether a new listener must not be created.
 fn is_closed(settings: &Settings, key: ListenerKey, wanted: &DesiredListener) -> bool {
     let ends_tls = wanted.listener.protocol == ListenerProtocol::TerminatedHttps;
     settings.is_unreadable(Aspect::SourceRanges)
         || key.transport == Protocol::Tcp && settings.is_unreadable(Aspect::Certificate)
-        || ends_tls && OF_TLS.iter().any(|aspect| settings.is_unreadable(*aspect))
+        || ends_tls && is_unclear(settings)
         || key.transport == Protocol::Sctp && settings.is_unreadable(Aspect::Sctp)
 }
 
@@ -147,40 +145,24 @@ fn pick_cluster_sources(listener: &mut ListenerSpec, sources: Sources<'_>, seen:
 
 /// Sets the simple attributes of listener and pool. Returns whether the existing listeners determine all invalid ones.
 fn follow_attributes(wanted: &mut DesiredListener, settings: &Settings, seen: &[Seen<'_>]) -> bool {
-    let mut complete = true;
-    let attributes = &mut wanted.listener.attributes;
-    let wanted_limits = attributes.limits;
-    for (limit, _) in wanted_limits.iter().filter(|(limit, _)| settings.is_unreadable(Aspect::Limit(*limit)))
-    {
-        match unanimous(seen.iter().filter_map(|seen| seen.listener.attributes.limits.get(limit))) {
-            Some(value) => attributes.limits.set(limit, value),
-            None => complete = false,
-        }
-    }
-    if settings.is_unreadable(Aspect::Algorithm) {
-        let pools = seen.iter().filter_map(|seen| seen.pool);
-        match unanimous(pools.map(|pool| &pool.attributes.lb_algorithm)) {
-            Some(algorithm) => wanted.pool.pool.attributes.lb_algorithm.clone_from(algorithm),
-            None => complete = false,
-        }
-    }
+    let limits: Vec<_> = seen.iter().map(|seen| &seen.listener.attributes.limits).collect();
+    let is_unreadable = |name: &str| settings.is_unreadable_of(Kind::Limit, name);
+    let mut complete = wanted.listener.attributes.limits.follow(&limits, is_unreadable);
+    let pools: Vec<_> = seen.iter().filter_map(|seen| Some(&seen.pool?.attributes)).collect();
+    complete &=
+        wanted.pool.pool.attributes.follow(&pools, |name| settings.is_unreadable_of(Kind::Pool, name));
     complete
 }
 
 /// Keeps the monitor's current values for invalid settings. Without an existing monitor, the pool has none until the setting is
 /// corrected.
 fn keep_monitor(pool: &mut DesiredPool, settings: &Settings, there: Option<&ObservedMonitor>) {
-    let numbers = [
-        Aspect::MonitorDelay,
-        Aspect::MonitorTimeout,
-        Aspect::MonitorMaxRetries,
-        Aspect::MonitorMaxRetriesDown,
-    ];
-    let unreadable =
-        numbers.iter().chain([&Aspect::MonitorCheck]).any(|aspect| settings.is_unreadable(*aspect));
+    let number = |name: &str| settings.is_unreadable_of(Kind::Monitor, name);
+    let of_monitors = |aspect: &Aspect| matches!(aspect, Aspect::MonitorCheck | Aspect::Of(Kind::Monitor, _));
+    let unreadable = settings.unreadable.iter().any(of_monitors);
     let Some(wanted) = pool.monitor.as_mut().filter(|_| unreadable) else { return };
     match there {
-        Some(there) => keep_numbers(wanted, settings, &there.attributes),
+        Some(there) => wanted.attributes.keep(&there.attributes, number),
         None => pool.monitor = None,
     }
     let too_short = |monitor: &MonitorSpec| {
@@ -189,20 +171,6 @@ fn keep_monitor(pool: &mut DesiredPool, settings: &Settings, there: Option<&Obse
     let is_there = there.is_some_and(|there| there.kind == HealthMonitorType::UdpConnect);
     if pool.monitor.as_ref().is_some_and(too_short) && !is_there {
         pool.monitor = None;
-    }
-}
-
-fn keep_numbers(wanted: &mut MonitorSpec, settings: &Settings, there: &MonitorAttributes) {
-    let attributes = &mut wanted.attributes;
-    for (aspect, place, value) in [
-        (Aspect::MonitorDelay, &mut attributes.delay, there.delay),
-        (Aspect::MonitorTimeout, &mut attributes.timeout, there.timeout),
-        (Aspect::MonitorMaxRetries, &mut attributes.max_retries, there.max_retries),
-        (Aspect::MonitorMaxRetriesDown, &mut attributes.max_retries_down, there.max_retries_down),
-    ] {
-        if settings.is_unreadable(aspect) {
-            *place = value;
-        }
     }
 }
 
@@ -219,21 +187,13 @@ fn keep_tls(wanted: &mut ListenerSpec, settings: &Settings, there: &ObservedList
     if wanted.protocol != ListenerProtocol::TerminatedHttps {
         return;
     }
-    let ours = there.attributes.tls.set_here(&there.tags);
     let attributes = &mut wanted.attributes.tls;
-    if settings.is_unreadable(Aspect::FurtherCertificates) {
-        attributes.sni_container_refs = ours.sni_container_refs;
-    }
-    if settings.is_unreadable(Aspect::TlsVersions) {
-        attributes.versions = ours.versions;
-    }
-    if settings.is_unreadable(Aspect::TlsCiphers) {
-        attributes.ciphers = ours.ciphers;
-    }
-    if settings.is_unreadable(Aspect::AlpnProtocols) {
-        attributes.alpn_protocols = ours.alpn_protocols;
-    }
-    if OF_TLS.iter().any(|aspect| settings.is_unreadable(*aspect)) && !wanted.tags.is_empty() {
+    let ours = tls::set_here(&there.attributes.tls, &there.tags);
+    attributes.keep(&ours, |name| match name {
+        tls::SNI => settings.is_unreadable(Aspect::FurtherCertificates),
+        _ => settings.is_unreadable_of(Kind::Tls, name),
+    });
+    if is_unclear(settings) && !wanted.tags.is_empty() {
         let revision = settings.is_unreadable(Aspect::TlsRevision);
         wanted.tags = tls::with_kept(&wanted.tags, attributes, revision.then_some(&there.tags));
     }

@@ -2,11 +2,11 @@
 
 use openstack_ccm_core::notice::Notice;
 use openstack_ccm_core::service::{ExternalTrafficPolicy, Protocol, ServicePort};
-use openstack_ccm_openstack_api::octavia::HealthMonitorType;
+use openstack_ccm_openstack_api::octavia::{HealthMonitorType, HttpCheck, MonitorAttributes};
 
 use super::sources::Sources;
 use crate::load_balancer::annotations::ENABLE_HEALTH_MONITOR;
-use crate::load_balancer::objects::{Features, HttpCheck, MonitorAttributes, MonitorSpec};
+use crate::load_balancer::objects::{Features, MonitorSpec, monitor};
 
 /// Nodes without endpoints receive traffic.
 const LOCAL_WITHOUT_MONITOR: &str = "LoadBalancerLocalWithoutMonitor";
@@ -21,13 +21,7 @@ pub(super) fn of_port(sources: Sources<'_>, index: usize, port: &ServicePort) ->
     Some(MonitorSpec {
         name: sources.names.monitor(index),
         kind,
-        attributes: MonitorAttributes {
-            delay: settings.delay,
-            timeout: settings.timeout,
-            max_retries: settings.max_retries,
-            max_retries_down: settings.max_retries_down,
-            http,
-        },
+        attributes: MonitorAttributes { http, ..settings.attributes.clone() },
         tags: sources.tags(&sources.settings.user_tags.all),
     })
 }
@@ -42,7 +36,7 @@ pub(super) fn kind(
         return None;
     }
     Some(match (http_check_port(sources, port.protocol), port.protocol, &settings.check) {
-        (Some(_), _, _) => (HealthMonitorType::Http, Some(HttpCheck::health_check_node_port())),
+        (Some(_), _, _) => (HealthMonitorType::Http, Some(monitor::health_check_node_port())),
         (None, Protocol::Tcp, Some(check)) => (check.kind.clone(), check.http.clone()),
         (None, Protocol::Tcp, None) => (HealthMonitorType::Tcp, None),
         (None, Protocol::Udp, _) => (HealthMonitorType::UdpConnect, None),

@@ -1,16 +1,16 @@
 //! The listener for the load balancer's metrics.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use ipnet::IpNet;
 use openstack_ccm_core::notice::Notice;
 use openstack_ccm_core::service::IpFamily;
-use openstack_ccm_openstack_api::octavia::{ListenerLimits, ListenerProtocol};
+use openstack_ccm_openstack_api::octavia::{ListenerAttributes, ListenerLimits, ListenerProtocol};
 
 use super::sources::Sources;
 use super::tls::NOT_SUPPORTED;
 use crate::load_balancer::annotations::{METRICS_ALLOW_CIDRS, METRICS_ENABLE};
-use crate::load_balancer::objects::{ListenerAttributes, ListenerSpec, ObservedLoadBalancer, TlsAttributes};
+use crate::load_balancer::objects::{ListenerSpec, ObservedLoadBalancer};
 use crate::load_balancer::settings::Aspect;
 use crate::load_balancer::settings::node_address::family_of;
 
@@ -41,13 +41,7 @@ pub(super) fn listener(sources: Sources<'_>, notices: &mut Vec<Notice>) -> Optio
         name: sources.names.metrics_listener(),
         protocol: ListenerProtocol::Prometheus,
         port: wanted.port,
-        attributes: ListenerAttributes {
-            limits: ListenerLimits::default(),
-            insert_headers: BTreeMap::new(),
-            allowed_cidrs: Some(allowed),
-            tls_container_ref: None,
-            tls: TlsAttributes::default(),
-        },
+        attributes: ListenerAttributes { allowed_cidrs: Some(allowed), ..ListenerAttributes::default() },
         tags: sources.tags(&sources.settings.user_tags.listener),
     })
 }

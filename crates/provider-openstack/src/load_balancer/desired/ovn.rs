@@ -1,12 +1,13 @@
 //! The notice about settings that the provider ovn ignores, since it only forwards packets.
 
 use openstack_ccm_core::notice::Notice;
+use openstack_ccm_openstack_api::octavia::Fields as _;
 
 use super::health_monitor;
 use super::sources::Sources;
 use super::tls::NOT_SUPPORTED;
-use crate::load_balancer::objects::limit;
-use crate::load_balancer::settings::names_of;
+use crate::load_balancer::annotations::Annotation;
+use crate::load_balancer::settings::{Kind, names_of};
 
 /// Returns the notice about listener limits and SCTP monitors. Source ranges, flavors and zones have their own notices.
 pub(super) fn notice(sources: Sources<'_>) -> Option<Notice> {
@@ -14,9 +15,10 @@ pub(super) fn notice(sources: Sources<'_>) -> Option<Notice> {
     if !features.keeps_client_addresses() {
         return None;
     }
-    let limits = settings.limits.iter().map(|(limit, value)| (limit::source(limit), value));
-    let set = limits.filter(|((_, default), value)| value != default);
-    let keys: Vec<&str> = set.map(|((annotation, _), _)| annotation.key).collect();
+    let limits = settings.limits.values();
+    let limits = limits.iter().filter_map(|(name, value)| Some((Annotation::of(Kind::Limit, name)?, value)));
+    let set = limits.filter(|(annotation, value)| annotation.default_in_code() != value.to_string());
+    let keys: Vec<&str> = set.map(|(annotation, _)| annotation.key).collect();
     let keys = (!keys.is_empty()).then(|| format!("{} without effect", keys.join(", ")));
     let monitored = settings.health_monitor.is_some();
     let unchecked = names_of(&sources.intent.service.ports, |port| {

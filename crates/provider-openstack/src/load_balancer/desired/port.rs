@@ -4,14 +4,14 @@ use std::collections::BTreeSet;
 
 use ipnet::IpNet;
 use openstack_ccm_core::service::ServicePort;
+use openstack_ccm_openstack_api::octavia::{ListenerAttributes, ListenerLimits, PoolAttributes};
 
 use super::members::Backend;
 use super::sources::Sources;
 use super::{affinity, health_monitor, members, tls};
 use crate::load_balancer::objects::pool::MONITORED;
 use crate::load_balancer::objects::{
-    self, DesiredListener, DesiredPool, ListenerAttributes, ListenerSpec, PoolAttributes, PoolSpec, Tags,
-    header,
+    self, DesiredListener, DesiredPool, ListenerSpec, PoolSpec, Tags, header,
 };
 
 pub(super) fn listener(
@@ -24,7 +24,7 @@ pub(super) fn listener(
     let settings = sources.settings;
     let (headers, timeouts) = (settings.inserted_headers(port), sources.facts.features.timeouts);
     let attributes = ListenerAttributes {
-        limits: settings.limits.iter().filter(|(limit, _)| timeouts || !limit.is_timeout()).collect(),
+        limits: if timeouts { settings.limits } else { without_timeouts(settings.limits) },
         insert_headers: header::to_insert(&headers),
         allowed_cidrs: allowed_cidrs.cloned(),
         tls_container_ref: settings.tls_of(port).map(|tls| tls.reference.clone()),
@@ -41,6 +41,10 @@ pub(super) fn listener(
         },
         pool: pool(sources, index, port, backends),
     }
+}
+
+fn without_timeouts(limits: ListenerLimits) -> ListenerLimits {
+    ListenerLimits { connection_limit: limits.connection_limit, ..ListenerLimits::default() }
 }
 
 fn tags(sources: Sources<'_>, port: &ServicePort, set_here: &Tags) -> Tags {
@@ -61,7 +65,7 @@ fn pool(sources: Sources<'_>, index: usize, port: &ServicePort, backends: &[Back
     };
     let mut tags = sources.tags(&sources.settings.user_tags.pool);
     if sources.facts.features.tags {
-        tags.extend(attributes.set_here());
+        tags.extend(objects::pool::set_here(&attributes));
         let is_marked = sources.settings.monitor_only_if_new && sources.settings.health_monitor.is_some();
         tags.extend(is_marked.then(|| MONITORED.to_owned()));
     }

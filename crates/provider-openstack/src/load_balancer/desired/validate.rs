@@ -8,12 +8,10 @@ use std::sync::Arc;
 
 use openstack_ccm_core::failure::{Failure, FailureClass};
 use openstack_ccm_core::service::IpFamily;
-use openstack_ccm_openstack_api::octavia::{HealthMonitorType, ListenerProtocol, PoolProtocol};
+use openstack_ccm_openstack_api::octavia::{Fields as _, HealthMonitorType, ListenerProtocol, PoolProtocol};
 
-use crate::load_balancer::annotations::{Annotation, Form};
-use crate::load_balancer::objects::{
-    Desired, DesiredListener, ListenerSpec, Member, MemberKey, MonitorSpec, limit,
-};
+use crate::load_balancer::annotations::{Annotation, Kind};
+use crate::load_balancer::objects::{Desired, DesiredListener, ListenerSpec, Member, MemberKey, MonitorSpec};
 use crate::load_balancer::settings::node_address::family_of;
 use crate::user_tag::MAX_OCTAVIA_LENGTH;
 
@@ -77,11 +75,12 @@ fn attributes(listener: &ListenerSpec, vip_families: &[IpFamily]) -> Result<(), 
     ensure(terminates_tls == attributes.tls_container_ref.is_some(), || {
         format!("listener {name} of protocol {protocol} must have a certificate exactly if it terminates TLS")
     })?;
-    for (limit, value) in attributes.limits.iter() {
-        let (Annotation { form, .. }, _) = limit::source(limit);
-        ensure(matches!(form, Form::Integer { min, max, .. } if (*min..=*max).contains(&value)), || {
-            format!("listener {name} has the {} {value}", limit.name())
-        })?;
+    for (limit, value) in attributes.limits.values().iter() {
+        let annotation = Annotation::of(Kind::Limit, limit);
+        ensure(
+            annotation.zip(value.as_i64()).is_some_and(|(annotation, value)| annotation.admits(value)),
+            || format!("listener {name} has the {limit} {value}"),
+        )?;
     }
     ensure(attributes.allowed_cidrs.as_ref().is_none_or(|cidrs| !cidrs.is_empty()), || {
         format!(

@@ -7,18 +7,15 @@ use std::sync::Arc;
 
 use openstack_ccm_core::failure::{Failure, FailureClass};
 use openstack_ccm_openstack_api::octavia::{
-    CreatedPool, HealthMonitor, HealthMonitorType, Listener, ListenerLimit, ListenerLimits, LoadBalancer,
-    Member as OctaviaMember, Pool,
+    CreatedPool, Fields as _, HealthMonitor, HealthMonitorType, HttpCheck, Listener, LoadBalancer,
+    Member as OctaviaMember, MonitorAttributes, Pool,
 };
 
-use super::listener::{ListenerAttributes, TlsAttributes};
 use super::member::Member;
-use super::monitor::{HttpCheck, MonitorAttributes};
 use super::observed::{
     MadeWith, ObservedListener, ObservedLoadBalancer, ObservedMember, ObservedMonitor, ObservedPool,
     Ownership,
 };
-use super::pool::{Persistence, PoolAttributes};
 
 /// Converts a load balancer without its children.
 pub(crate) fn load_balancer(
@@ -56,7 +53,13 @@ pub(crate) fn load_balancer(
 }
 
 pub(crate) fn listener(seen: Listener, ours: bool) -> Result<ObservedListener, Failure> {
-    let attributes = listener_attributes(&seen)?;
+    let cidrs = seen.allowed_cidrs.iter().map(|cidr| parse("listener", &seen.id, "network", cidr));
+    let cidrs: BTreeSet<_> = cidrs.collect::<Result<_, _>>()?;
+    let mut attributes = seen.attributes.shown();
+    attributes.allowed_cidrs = (!cidrs.is_empty()).then_some(cidrs);
+    // Octavia shows "no limit" as -1, or as null if the limit was never set.
+    attributes.limits.connection_limit.get_or_insert(-1);
+    attributes.tls_container_ref.take_if(|reference| reference.is_empty());
     Ok(ObservedListener {
         id: seen.id,
         name: seen.name,
@@ -71,47 +74,16 @@ pub(crate) fn listener(seen: Listener, ours: bool) -> Result<ObservedListener, F
     })
 }
 
-fn listener_attributes(seen: &Listener) -> Result<ListenerAttributes, Failure> {
-    let cidrs = seen.allowed_cidrs.iter().map(|cidr| parse("listener", &seen.id, "network", cidr));
-    let cidrs: BTreeSet<_> = cidrs.collect::<Result<_, _>>()?;
-    Ok(ListenerAttributes {
-        limits: limits(seen.limits),
-        insert_headers: seen.insert_headers.clone(),
-        allowed_cidrs: (!cidrs.is_empty()).then_some(cidrs),
-        tls_container_ref: seen.default_tls_container_ref.clone().filter(|reference| !reference.is_empty()),
-        tls: TlsAttributes {
-            sni_container_refs: some_set(&seen.sni_container_refs),
-            versions: some_set(&seen.tls_versions),
-            ciphers: seen.tls_ciphers.clone(),
-            alpn_protocols: (!seen.alpn_protocols.is_empty()).then(|| seen.alpn_protocols.clone()),
-        },
-    })
-}
-
-/// An empty list of Octavia means that there is no value.
-fn some_set(list: &[String]) -> Option<BTreeSet<String>> {
-    (!list.is_empty()).then(|| list.iter().cloned().collect())
-}
-
-/// Octavia shows "no limit" as -1, or as null if the limit was never set.
-fn limits(mut seen: ListenerLimits) -> ListenerLimits {
-    if seen.get(ListenerLimit::Connections).is_none() {
-        seen.set(ListenerLimit::Connections, -1);
-    }
-    seen
-}
-
 /// Converts a pool. The caller adds members and monitor if the pool is the Service's own.
 pub(crate) fn pool(seen: Pool, ours: bool, used_by: BTreeSet<String>) -> ObservedPool {
-    let session_persistence = seen.session_persistence.as_ref().map(Persistence::of);
     ObservedPool {
+        attributes: seen.attributes(),
         id: seen.id,
         name: seen.name,
         ours,
         status: seen.provisioning_status,
         admin_state_up: seen.admin_state_up,
         protocol: seen.protocol,
-        attributes: PoolAttributes { lb_algorithm: seen.lb_algorithm, session_persistence },
         tags: seen.tags,
         used_by,
         members: Vec::new(),
@@ -184,24 +156,13 @@ fn member(seen: OctaviaMember, subnet_id: Option<Arc<str>>) -> Result<ObservedMe
 
 pub(crate) fn monitor(seen: HealthMonitor) -> ObservedMonitor {
     let asks_http = matches!(seen.kind, HealthMonitorType::Http | HealthMonitorType::Https);
-    let http = asks_http.then(|| HttpCheck {
-        // Octavia's defaults.
-        path: seen.url_path.unwrap_or_else(|| "/".to_owned()),
-        method: seen.http_method.unwrap_or_else(|| "GET".to_owned()),
-        codes: seen.expected_codes.unwrap_or_else(|| "200".to_owned()),
-    });
+    let http = asks_http.then(|| seen.attributes.http.unwrap_or_else(|| HttpCheck::get("/")));
     ObservedMonitor {
         id: seen.id,
         name: seen.name,
         status: seen.provisioning_status,
         kind: seen.kind,
-        attributes: MonitorAttributes {
-            delay: seen.delay,
-            timeout: seen.timeout,
-            max_retries: seen.max_retries,
-            max_retries_down: seen.max_retries_down,
-            http,
-        },
+        attributes: MonitorAttributes { http, ..seen.attributes },
         tags: seen.tags,
     }
 }

@@ -69,6 +69,8 @@ pub(crate) struct ResolvedVip {
 /// What Octavia supports with this provider.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Features {
+    /// Octavia's API.
+    pub(crate) version: (u32, u32),
     pub(crate) timeouts: bool,
     pub(crate) tags: bool,
     pub(crate) flavors: bool,
@@ -81,9 +83,6 @@ pub(crate) struct Features {
     pub(crate) layer_7: bool,
     pub(crate) proxy_v2: bool,
     pub(crate) sctp: bool,
-    pub(crate) tls_versions: bool,
-    pub(crate) tls_ciphers: bool,
-    pub(crate) alpn_protocols: bool,
     pub(crate) additional_vips: bool,
     pub(crate) prometheus: bool,
     pub(crate) source_ip_port: bool,
@@ -155,9 +154,7 @@ impl Features {
             layer_7: proxies,
             proxy_v2: api.version >= (2, 22) && proxies,
             sctp: api.version >= (2, 23),
-            tls_versions: api.version >= (2, 17) && proxies,
-            tls_ciphers: api.version >= (2, 15) && proxies,
-            alpn_protocols: api.version >= (2, 20) && proxies,
+            version: api.version,
             additional_vips: api.additional_vips(),
             prometheus: api.version >= (2, 25) && proxies,
             source_ip_port: api.source_ip_port(),

@@ -1,16 +1,19 @@
 //! Describes a listener that is replaced by one of another protocol, as tags of the pool that stays. Octavia accepts the new
 //! listener only when the old one is gone; if it refuses, the old one is restored, if need be by another process.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
-use openstack_ccm_openstack_api::octavia::ListenerProtocol;
-
-use super::{
-    ListenerAttributes, ListenerKey, ListenerSpec, ObservedListener, Tags, TlsAttributes, header, tls,
+use openstack_ccm_openstack_api::octavia::{
+    Fields as _, ListenerAttributes, ListenerProtocol, TlsAttributes, Value, Values,
 };
+
+use super::tls::SNI;
+use super::{ListenerKey, ListenerSpec, ObservedListener, Tags, header, tls};
 
 /// Prefix of all these tags; for example `openstack-ccm-former-listener-protocol=TCP`.
 const BEGIN: &str = "openstack-ccm-former-listener-";
+const CIPHERS: &str = "tls_ciphers";
+const CERTIFICATE: &str = "certificate";
 /// Octavia accepts tags of up to 255 characters.
 const MAX_VALUE_LENGTH: usize = 200;
 
@@ -59,24 +62,15 @@ impl FormerListener {
             let numbered = values.iter().enumerate();
             numbered.map(|(place, value)| one(name, &format!("{place:03}:{value}"))).collect()
         };
-        let set = |values: &Option<BTreeSet<String>>| -> Option<Vec<String>> {
-            values.as_ref().map(|values| values.iter().cloned().collect())
-        };
         let mut tags = vec![one("port", &self.port.to_string()), one("protocol", self.protocol.as_str())];
         tags.extend(
             self.insert_headers.iter().map(|(name, value)| one("header", &format!("{name}:{value}"))),
         );
         tags.extend(self.tags.iter().map(|tag| one("tag", tag)));
-        let lists = [
-            ("certificate", self.tls_container_ref.as_deref().map(pieces)),
-            // No reference contains a comma.
-            ("sni", set(&self.tls.sni_container_refs).map(|references| pieces(&references.join(",")))),
-            ("version", set(&self.tls.versions)),
-            ("alpn", self.tls.alpn_protocols.clone()),
-            ("ciphers", self.tls.ciphers.as_deref().map(pieces)),
-        ];
-        for (name, values) in lists {
-            let Some(values) = values else { continue };
+        let certificate = self.tls_container_ref.as_deref().map(|reference| (CERTIFICATE, pieces(reference)));
+        let tls = self.tls.values();
+        let of_tls = tls.iter().map(|(name, value)| (short(name), entries(name, value)));
+        for (name, values) in certificate.into_iter().chain(of_tls) {
             // An empty list differs from none.
             tags.push(one(name, ""));
             tags.extend(list(name, values));
@@ -97,18 +91,18 @@ impl FormerListener {
         };
         let header =
             |value: String| value.rsplit_once(':').map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let mut tls = Values::default();
+        for (name, _) in TlsAttributes::default().all().iter() {
+            if let Some(entries) = list(short(name)) {
+                tls.set(name, value(name, entries));
+            }
+        }
         Some(Self {
             port: values("port").pop()?.parse().ok()?,
             protocol: values("protocol").pop()?.as_str().into(),
             insert_headers: values("header").into_iter().filter_map(header).collect(),
-            tls_container_ref: list("certificate").map(|values| values.concat()),
-            tls: TlsAttributes {
-                sni_container_refs: list("sni")
-                    .map(|values| values.concat().split_terminator(',').map(str::to_owned).collect()),
-                versions: list("version").map(|values| values.into_iter().collect()),
-                ciphers: list("ciphers").map(|values| values.concat()),
-                alpn_protocols: list("alpn"),
-            },
+            tls_container_ref: list(CERTIFICATE).map(|values| values.concat()),
+            tls: tls.read()?,
             tags: values("tag").into_iter().collect(),
         })
     }
@@ -117,6 +111,37 @@ impl FormerListener {
 /// Returns whether a tag of a pool describes a former listener.
 pub(crate) fn is_about_former(tag: &str) -> bool {
     tag.starts_with(BEGIN)
+}
+
+/// Returns the name of a TLS attribute in these tags.
+fn short(name: &str) -> &str {
+    match name {
+        SNI => "sni",
+        CIPHERS => "ciphers",
+        "tls_versions" => "version",
+        "alpn_protocols" => "alpn",
+        other => other,
+    }
+}
+
+/// Returns the parts of a value that become tags.
+fn entries(name: &str, value: &Value) -> Vec<String> {
+    let items = value.as_array().into_iter().flatten().filter_map(Value::as_str);
+    match value {
+        // No reference contains a comma.
+        Value::Array(_) if name == SNI => pieces(&items.collect::<Vec<_>>().join(",")),
+        Value::Array(_) => items.map(str::to_owned).collect(),
+        _ => pieces(value.as_str().unwrap_or_default()),
+    }
+}
+
+/// Returns the value of these parts.
+fn value(name: &str, entries: Vec<String>) -> Value {
+    match name {
+        SNI => entries.concat().split_terminator(',').collect(),
+        CIPHERS => entries.concat().into(),
+        _ => entries.into(),
+    }
 }
 
 fn pieces(text: &str) -> Vec<String> {
@@ -137,8 +162,8 @@ mod tests {
             tls_container_ref: Some("https://barbican.example.org:9311/v1/secrets/1".to_owned()),
             tls: TlsAttributes {
                 sni_container_refs: some(&[]),
-                versions: some(&["TLSv1.2", "TLSv1.3"]),
-                ciphers: Some("TLS_AES_256_GCM_SHA384:".repeat(30)),
+                tls_versions: some(&["TLSv1.2", "TLSv1.3"]),
+                tls_ciphers: Some("TLS_AES_256_GCM_SHA384:".repeat(30)),
                 alpn_protocols: Some(vec!["h2".to_owned(), "http/1.1".to_owned()]),
             },
             tags: ["openstack-ccm-sets=tls-ciphers".to_owned()].into(),

@@ -1,22 +1,13 @@
 //! A table of the HTTP headers that a listener inserts: the annotation of each, and which ones may be removed again.
 //!
-//! Settings, desired state and plans use this table. A new header needs a row here, an annotation and an aspect.
+//! Settings, desired state and plans use this table. A new header needs a row here and an annotation.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Tags;
-use crate::load_balancer::annotations::{Annotation, X_FORWARDED_FOR, X_FORWARDED_PORT, X_FORWARDED_PROTO};
-
-/// A header that a Service may ask for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum InsertedHeader {
-    /// The client's address.
-    ForwardedFor,
-    /// The port that the client connected to.
-    ForwardedPort,
-    /// Whether the client speaks HTTP or HTTPS.
-    ForwardedProto,
-}
+use crate::load_balancer::annotations::{
+    Annotation, InsertedHeader, X_FORWARDED_FOR, X_FORWARDED_PORT, X_FORWARDED_PROTO,
+};
 
 /// The properties of a header.
 struct Row {
@@ -30,9 +21,6 @@ struct Row {
 }
 
 impl InsertedHeader {
-    /// All headers.
-    pub const ALL: [Self; 3] = [Self::ForwardedFor, Self::ForwardedPort, Self::ForwardedProto];
-
     const fn row(self) -> Row {
         match self {
             Self::ForwardedFor => {

@@ -1,11 +1,9 @@
 //! Listeners: their key on a load balancer and their comparable attributes.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use ipnet::IpNet;
 use openstack_ccm_core::service::Protocol;
-use openstack_ccm_openstack_api::octavia::{ListenerLimits, ListenerProtocol};
+use openstack_ccm_openstack_api::octavia::{ListenerAttributes, ListenerProtocol};
 
 use super::Tags;
 
@@ -50,6 +48,9 @@ pub(crate) struct ListenerSpec {
     pub(crate) protocol: ListenerProtocol,
     /// Port. Cannot be changed.
     pub(crate) port: u16,
+    /// Compared. One that is absent is not managed, because the cloud lacks it; a TLS attribute that this controller set before, as a
+    /// tag shows ([`super::tls`]), is cleared. Of the headers only those are compared that a Service may ask for
+    /// ([`super::header`]); others belong to an administrator and stay.
     pub(crate) attributes: ListenerAttributes,
     /// Minimum tags. Empty where Octavia has no tags.
     pub(crate) tags: Tags,
@@ -59,35 +60,4 @@ impl ListenerSpec {
     pub(crate) fn key(&self) -> ListenerKey {
         ListenerKey::of(&self.protocol, self.port)
     }
-}
-
-/// The attributes of a listener that are compared.
-///
-/// An absent desired value means that the attribute is not managed (the cloud lacks the feature); an absent observed value, that
-/// Octavia shows none.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct ListenerAttributes {
-    pub(crate) limits: ListenerLimits,
-    /// Headers that the listener inserts; the values are Octavia's strings `true` and `false`. Headers that a Service may ask for
-    /// are compared ([`super::header`]); others belong to an administrator and stay.
-    pub(crate) insert_headers: BTreeMap<String, String>,
-    /// Networks that may connect. Octavia shows "all networks" as null or as an empty list.
-    pub(crate) allowed_cidrs: Option<BTreeSet<IpNet>>,
-    /// Barbican reference of the certificate.
-    pub(crate) tls_container_ref: Option<String>,
-    /// TLS attributes other than the certificate.
-    pub(crate) tls: TlsAttributes,
-}
-
-/// TLS attributes other than the certificate. An attribute that is not wanted is left alone, unless a tag shows that this
-/// controller set it before ([`super::tls`]).
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub(crate) struct TlsAttributes {
-    /// References to additional certificates, for SNI.
-    pub(crate) sni_container_refs: Option<BTreeSet<String>>,
-    pub(crate) versions: Option<BTreeSet<String>>,
-    /// Ciphers in OpenSSL format.
-    pub(crate) ciphers: Option<String>,
-    /// ALPN protocols in order of preference.
-    pub(crate) alpn_protocols: Option<Vec<String>>,
 }

@@ -6,7 +6,7 @@
 //! | module | holds |
 //! | --- | --- |
 //! | [`listener`], [`pool`], [`member`], [`monitor`] | the comparable part of each kind of child |
-//! | [`header`], [`limit`] | the headers that a listener inserts, and its numbers, as tables |
+//! | [`header`] | the headers that a listener inserts, as a table |
 //! | [`tls`] | which TLS attributes this controller set |
 //! | [`former`] | what a listener was that is replaced by one of another protocol |
 //! | [`tree`] | the whole desired state |
@@ -25,7 +25,6 @@ pub(crate) mod facts;
 pub(crate) mod floating_ip;
 pub(crate) mod former;
 pub(crate) mod header;
-pub(crate) mod limit;
 pub(crate) mod listener;
 pub(crate) mod member;
 pub(crate) mod monitor;
@@ -36,19 +35,19 @@ pub(crate) mod step;
 pub(crate) mod tls;
 pub(crate) mod tree;
 
+pub(crate) use super::annotations::InsertedHeader;
 pub(crate) use super::names::Tags;
 pub(crate) use facts::{Facts, Features, FloatingIpMarks, OVN, ResolvedVip};
 pub(crate) use floating_ip::{FloatingIpGoal, FloatingIpSpec, SubnetChoice};
 pub(crate) use former::FormerListener;
-pub(crate) use header::InsertedHeader;
-pub(crate) use listener::{ListenerAttributes, ListenerKey, ListenerSpec, TlsAttributes};
+pub(crate) use listener::{ListenerKey, ListenerSpec};
 pub(crate) use member::{Member, MemberKey};
-pub(crate) use monitor::{HttpCheck, MonitorAttributes, MonitorSpec};
+pub(crate) use monitor::MonitorSpec;
 pub(crate) use observed::{
     Children, Observed, ObservedFloatingIp, ObservedListener, ObservedLoadBalancer, ObservedMember,
     ObservedMonitor, ObservedPool, Ownership,
 };
-pub(crate) use pool::{Persistence, PoolAttributes, PoolSpec};
+pub(crate) use pool::PoolSpec;
 pub(crate) use recovery::{Failover, Recovery};
 pub(crate) use tree::{
     AdditionalVip, Desired, DesiredListener, DesiredPool, LoadBalancerSpec, Reclaim, ReleaseTerms, Vip,

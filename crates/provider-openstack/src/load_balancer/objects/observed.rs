@@ -6,14 +6,13 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use openstack_ccm_openstack_api::octavia::{
-    HealthMonitorType, ListenerProtocol, LoadBalancer, OperatingStatus, PoolProtocol, ProvisioningStatus,
+    HealthMonitorType, ListenerAttributes, ListenerProtocol, LoadBalancer, MonitorAttributes,
+    OperatingStatus, PoolAttributes, PoolProtocol, ProvisioningStatus,
 };
 
 use super::Tags;
-use super::listener::{ListenerAttributes, ListenerKey};
+use super::listener::ListenerKey;
 use super::member::{Member, MemberKey};
-use super::monitor::MonitorAttributes;
-use super::pool::PoolAttributes;
 use crate::load_balancer::names;
 
 /// What exists for one Service.

@@ -4,73 +4,38 @@ use std::collections::BTreeSet;
 
 use ipnet::IpNet;
 use openstack_ccm_core::notice::Notice;
-use openstack_ccm_openstack_api::change::Change;
-use openstack_ccm_openstack_api::octavia::{PoolProtocol, UpdateListener};
+use openstack_ccm_openstack_api::octavia::{Fields as _, PoolProtocol, UpdateChild, Value};
 
 use super::draft::tags_without;
 use crate::load_balancer::annotations::PROXY_PROTOCOL;
-use crate::load_balancer::objects::{
-    InsertedHeader, ListenerSpec, ObservedListener, Tags, TlsAttributes, header, tls,
-};
+use crate::load_balancer::objects::{InsertedHeader, ListenerSpec, ObservedListener, header, tls};
 
 /// Octavia does not insert the headers that a listener is configured to insert.
 const HEADERS_NOT_INSERTED: &str = "LoadBalancerHeadersNotInserted";
 
 /// Returns the update that turns a listener into the wanted one. With `whole`, it contains all managed attributes, changed or not:
 /// any valid update heals a listener in ERROR.
-pub(super) fn changes(observed: &ObservedListener, wanted: &ListenerSpec, whole: bool) -> UpdateListener {
+pub(super) fn changes(observed: &ObservedListener, wanted: &ListenerSpec, whole: bool) -> UpdateChild {
     let stale = &tls::stale(&observed.tags, &wanted.tags) | &header::stale(&observed.tags, &wanted.tags);
-    let (before, after) = (&observed.attributes, &wanted.attributes);
+    let (before, mut after) = (&observed.attributes, wanted.attributes.clone());
     let renewed = tls::is_renewed(&observed.tags, &wanted.tags);
-    let differs = |limit, value| whole || before.limits.get(limit) != Some(value);
-    let cidrs = after
-        .allowed_cidrs
-        .as_ref()
-        .filter(|cidrs| whole || !same_cidrs(before.allowed_cidrs.as_ref(), cidrs))
-        .map(|cidrs| cidrs.iter().map(ToString::to_string).collect());
-    let certificate = after
-        .tls_container_ref
-        .clone()
-        .filter(|_| whole || renewed || before.tls_container_ref != after.tls_container_ref);
-    UpdateListener {
-        limits: after.limits.iter().filter(|(limit, value)| differs(*limit, *value)).collect(),
-        insert_headers: header::changed(&before.insert_headers, &after.insert_headers, &stale),
-        allowed_cidrs: cidrs.map_or(Change::Keep, Change::Set),
-        default_tls_container_ref: certificate.map_or(Change::Keep, Change::Set),
-        tags: tags_without(&observed.tags, &wanted.tags, &stale),
-        ..tls_changes(&before.tls, &after.tls, &stale, whole)
+    let headers = header::changed(&before.insert_headers, &after.insert_headers, &stale);
+    let changes_headers = headers.is_some();
+    if let Some(headers) = headers {
+        after.insert_headers = headers;
     }
-}
-
-/// Returns the changes of the TLS attributes. A cleared attribute gets Octavia's default.
-fn tls_changes(before: &TlsAttributes, wanted: &TlsAttributes, stale: &Tags, whole: bool) -> UpdateListener {
-    let stale = |tag| stale.contains(tag);
-    let sni = change(&before.sni_container_refs, &wanted.sni_container_refs, stale(tls::SNI), whole);
-    UpdateListener {
-        sni_container_refs: match sni {
-            Change::Keep => None,
-            Change::Set(references) => Some(references),
-            Change::Clear => Some(BTreeSet::new()),
-        },
-        tls_versions: change(&before.versions, &wanted.versions, stale(tls::VERSIONS), whole),
-        tls_ciphers: change(&before.ciphers, &wanted.ciphers, stale(tls::CIPHERS), whole),
-        alpn_protocols: change(&before.alpn_protocols, &wanted.alpn_protocols, stale(tls::ALPN), whole),
-        ..UpdateListener::default()
+    let same_cidrs = same_cidrs(before.allowed_cidrs.as_ref(), after.allowed_cidrs.as_ref());
+    let mut attributes = before.changes(&after, whole, |name, value| match name {
+        "insert_headers" => Some(changes_headers),
+        "allowed_cidrs" if same_cidrs && !whole => Some(false),
+        tls::CERTIFICATE if renewed && !value.is_null() => Some(true),
+        _ => (value.is_null() && tls::has(&stale, name)).then_some(true),
+    });
+    // A cleared attribute gets Octavia's default; a list of certificates has none.
+    if attributes.get(tls::SNI).is_some_and(Value::is_null) {
+        attributes.set(tls::SNI, Value::Array(Vec::new()));
     }
-}
-
-/// Sets a wanted value where it differs; a value that was set here and is no longer wanted gets Octavia's default.
-fn change<T: Clone + PartialEq>(
-    before: &Option<T>,
-    wanted: &Option<T>,
-    stale: bool,
-    whole: bool,
-) -> Change<T> {
-    match wanted {
-        Some(value) if whole || before != wanted => Change::Set(value.clone()),
-        None if stale => Change::Clear,
-        Some(_) | None => Change::Keep,
-    }
+    UpdateChild { name: None, attributes, tags: tags_without(&observed.tags, &wanted.tags, &stale) }
 }
 
 /// Returns the warning about headers that another client configured, and that Octavia silently does not insert where the members
@@ -95,9 +60,7 @@ pub(super) fn not_inserted(observed: &ObservedListener, pool: &PoolProtocol) -> 
 }
 
 /// Octavia shows no list where all clients may connect; a list with a prefix length of 0 means the same.
-fn same_cidrs(before: Option<&BTreeSet<IpNet>>, wanted: &BTreeSet<IpNet>) -> bool {
-    match before {
-        Some(before) => before == wanted,
-        None => wanted.iter().any(|cidr| cidr.prefix_len() == 0),
-    }
+fn same_cidrs(before: Option<&BTreeSet<IpNet>>, wanted: Option<&BTreeSet<IpNet>>) -> bool {
+    let all = |cidrs: &BTreeSet<IpNet>| cidrs.iter().any(|cidr| cidr.prefix_len() == 0);
+    before == wanted || before.is_none() && wanted.is_some_and(all)
 }

@@ -1,12 +1,10 @@
 //! Changes the health monitor of a pool to the wanted one.
 
-use openstack_ccm_openstack_api::octavia::UpdateHealthMonitor;
+use openstack_ccm_openstack_api::octavia::{Fields as _, HttpCheck, UpdateChild};
 
 use super::draft::{Draft, tags_of_own};
 use crate::load_balancer::objects::step::{Changes as _, Handle, MonitorStep, Step};
-use crate::load_balancer::objects::{
-    DesiredPool, MonitorAttributes, MonitorSpec, ObservedMonitor, ObservedPool,
-};
+use crate::load_balancer::objects::{DesiredPool, MonitorSpec, ObservedMonitor, ObservedPool};
 
 /// Returns whether a pool has a monitor of another type than the wanted one: the type cannot be changed, and without a monitor the
 /// pool would send traffic to nodes that do not serve.
@@ -57,20 +55,11 @@ pub(super) fn converge(
     }
 }
 
-fn changes(observed: &ObservedMonitor, wanted: &MonitorSpec, whole: bool) -> UpdateHealthMonitor {
-    let MonitorAttributes { delay, timeout, max_retries, max_retries_down, http } = &wanted.attributes;
-    let before = &observed.attributes;
-    let number = |before: u32, now: u32| (whole || before != now).then_some(now);
-    let request = http.as_ref().filter(|_| whole || before.http != *http);
-    UpdateHealthMonitor {
-        name: None,
-        delay: number(before.delay, *delay),
-        timeout: number(before.timeout, *timeout),
-        max_retries: number(before.max_retries, *max_retries),
-        max_retries_down: number(before.max_retries_down, *max_retries_down),
-        url_path: request.map(|request| request.path.clone()),
-        http_method: request.map(|request| request.method.clone()),
-        expected_codes: request.map(|request| request.codes.clone()),
-        tags: tags_of_own(&observed.tags, &wanted.tags),
-    }
+fn changes(observed: &ObservedMonitor, wanted: &MonitorSpec, whole: bool) -> UpdateChild {
+    let (before, after) = (&observed.attributes, &wanted.attributes);
+    // A request is sent as a whole.
+    let request = whole || before.http != after.http;
+    let rule = |name: &str| HttpCheck::NAMES.contains(&name).then_some(request);
+    let attributes = before.changes(after, whole, |name, _| rule(name));
+    UpdateChild { name: None, attributes, tags: tags_of_own(&observed.tags, &wanted.tags) }
 }

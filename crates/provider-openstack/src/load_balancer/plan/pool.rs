@@ -1,17 +1,16 @@
 //! Changes a pool, its members and its monitor to the wanted ones.
 
-use openstack_ccm_openstack_api::change::Change;
 use openstack_ccm_openstack_api::octavia::{
-    HealthMonitorType, SessionPersistence, SessionPersistenceType, UpdatePool,
+    Fields as _, HealthMonitorType, SessionPersistence, SessionPersistenceType, UpdateChild,
 };
 
 use super::draft::{Draft, tags_without};
 use super::members::Extent;
 use super::{members, monitor, serial};
+use crate::load_balancer::objects::pool::PERSISTENCE;
 use crate::load_balancer::objects::step::{Changes as _, Handle, MemberStep, MonitorStep, PoolStep, Step};
 use crate::load_balancer::objects::{
-    DesiredPool, FormerListener, ListenerSpec, ObservedListener, ObservedPool, Persistence, PoolSpec, former,
-    pool,
+    DesiredPool, FormerListener, ListenerSpec, ObservedListener, ObservedPool, PoolSpec, former, pool,
 };
 
 /// Creates a pool that no listener uses, with members and monitor.
@@ -59,7 +58,9 @@ pub(super) fn converge(
         let labels = changes.only_tags().is_some();
         // Without `admin_state_up`, ovn-octavia-provider (11.0) leaves the listener PENDING for ever, and fails to set session
         // persistence.
-        changes.admin_state_up = draft.is_ovn.then_some(observed.admin_state_up);
+        if draft.is_ovn {
+            changes.attributes.set("admin_state_up", observed.admin_state_up.into());
+        }
         let step = Step::Pool(PoolStep::Update { id: observed.id.clone(), changes });
         draft.label_or_change(labels, whole, step);
     }
@@ -123,47 +124,41 @@ pub(super) fn note_former(
     let tags = FormerListener::of(listener).to_tags();
     let known = draft.tags_of(pool);
     let notes = !wanted.tags.is_empty() && !tags.is_subset(known);
-    let changes = UpdatePool { tags: Some(known | &tags), ..UpdatePool::default() };
+    let changes = UpdateChild { tags: Some(known | &tags), ..UpdateChild::default() };
     notes.then(|| Step::Pool(PoolStep::Update { id: pool.id.clone(), changes }))
 }
 
 /// With `settled`, the pool serves the wanted listener, and the tags about a former one are removed.
-fn changes(observed: &ObservedPool, wanted: &PoolSpec, settled: bool) -> UpdatePool {
+fn changes(observed: &ObservedPool, wanted: &PoolSpec, settled: bool) -> UpdateChild {
     let (before, after) = (&observed.attributes, &wanted.attributes);
     let persistence_stale = pool::stale(&observed.tags, &wanted.tags);
     let is_former = |tag: &&String| settled && former::is_about_former(tag);
     let mut stale = persistence_stale.clone();
     stale.extend(observed.tags.iter().filter(is_former).cloned());
-    UpdatePool {
-        session_persistence: persistence(
-            before.session_persistence.as_ref(),
-            after.session_persistence.as_ref(),
-            !persistence_stale.is_empty(),
-        ),
-        tags: tags_without(&observed.tags, &wanted.tags, &stale),
-        ..UpdatePool::default()
-    }
+    let (is, now) = (before.session_persistence.as_ref(), after.session_persistence.as_ref());
+    let changes = persistence_changes(is, now, !persistence_stale.is_empty());
+    let attributes = before.changes(after, false, |name, _| Some(changes && name == PERSISTENCE));
+    UpdateChild { name: None, attributes, tags: tags_without(&observed.tags, &wanted.tags, &stale) }
 }
 
 /// Returns the change of the algorithm, alone: a provider may refuse it, which must not stop other changes.
-fn algorithm(observed: &ObservedPool, wanted: &PoolSpec, whole: bool) -> UpdatePool {
-    let after = &wanted.attributes.lb_algorithm;
-    let changes = whole || observed.attributes.lb_algorithm != *after;
-    UpdatePool { lb_algorithm: changes.then(|| after.clone()), ..UpdatePool::default() }
+fn algorithm(observed: &ObservedPool, wanted: &PoolSpec, whole: bool) -> UpdateChild {
+    let not_persistence = |name: &str| (name == PERSISTENCE).then_some(false);
+    let attributes = observed.attributes.changes(&wanted.attributes, whole, |name, _| not_persistence(name));
+    UpdateChild { attributes, ..UpdateChild::default() }
 }
 
-/// Returns the change of session persistence. It is set if the Service asks for it, and cleared if a tag shows that the Service
+/// Returns whether session persistence changes. It is set if the Service asks for it, and cleared if a tag shows that the Service
 /// used to ask for it. Anything else was set by another client, and stays.
-fn persistence(
-    before: Option<&Persistence>,
-    wanted: Option<&Persistence>,
+fn persistence_changes(
+    before: Option<&SessionPersistence>,
+    wanted: Option<&SessionPersistence>,
     set_here: bool,
-) -> Change<SessionPersistence> {
+) -> bool {
     match (before, wanted) {
-        (Some(before), Some(wanted)) if before.satisfies(wanted) => Change::Keep,
-        (_, Some(wanted)) => Change::Set(wanted.request()),
+        (Some(before), Some(wanted)) => !before.satisfies(wanted),
+        (None, wanted) => wanted.is_some(),
         // A Service cannot ask for cookies: another client set them since.
-        (Some(before), None) if set_here && before.kind == SessionPersistenceType::SourceIp => Change::Clear,
-        (_, None) => Change::Keep,
+        (Some(before), None) => set_here && before.kind == SessionPersistenceType::SourceIp,
     }
 }

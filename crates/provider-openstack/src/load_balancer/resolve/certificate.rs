@@ -11,7 +11,7 @@ impl Resolver {
     /// Returns faults for the Service's certificates that do not exist.
     pub(crate) async fn certificate_faults(&self, settings: &Settings) -> Result<Vec<Fault>, Failure> {
         let own = settings.tls.iter().map(|tls| (tls, Aspect::Certificate, "default-tls-container-ref"));
-        let further = settings.tls_options.sni.iter().flatten();
+        let further = settings.tls_options.sni.iter();
         let further = further.map(|tls| (tls, Aspect::FurtherCertificates, "sni-container-refs"));
         let mut faults = Vec::new();
         for (tls, aspect, key) in own.chain(further).filter(|(_, aspect, _)| !settings.is_unreadable(*aspect))

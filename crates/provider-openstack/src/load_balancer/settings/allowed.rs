@@ -6,8 +6,7 @@ use std::net::IpAddr;
 use ipnet::IpNet;
 use openstack_ccm_core::service::Service;
 
-use super::origin::Origin;
-use super::reader::{SettingsReader, Sourced, sourced};
+use super::reader::{SettingsReader, Sourced};
 use crate::config::{ANY_NAMESPACE, Config, LoadBalancerNamespace};
 use crate::load_balancer::annotations::{
     Annotation, DEFAULT_TLS_CONTAINER_REF, FLOATING_IP, FLOATING_NETWORK_ID, FLOATING_SUBNET,
@@ -113,9 +112,7 @@ fn is_allowed_secret(allowed: &BTreeSet<String>, reference: &str) -> bool {
 }
 
 fn address(reader: &mut SettingsReader<'_>, list: &AllowedIds) {
-    let field = Origin::Field("spec.loadBalancerIP");
-    let field = sourced(reader.service.load_balancer_ip.as_deref(), field);
-    let asked = [field, reader.annotation(&FLOATING_IP), reader.annotation(&VIP_ADDRESS)];
+    let asked = [reader.load_balancer_ip(), reader.annotation(&FLOATING_IP), reader.annotation(&VIP_ADDRESS)];
     let Some(allowed) = list else { return };
     for value in asked.into_iter().flatten() {
         // Invalid addresses are rejected by the code that parses the setting.

@@ -10,10 +10,11 @@ use openstack_ccm_core::service::{ExternalTrafficPolicy, Protocol, Service};
 use openstack_ccm_openstack_api::octavia::{HealthMonitorType, ListenerProtocol, PoolProtocol};
 
 use crate::load_balancer::annotations::LOAD_BALANCER_ADDRESS;
+use crate::load_balancer::objects::monitor::health_check_node_port;
 use crate::load_balancer::objects::pool::MONITORED;
 use crate::load_balancer::objects::{
-    Children, HttpCheck, InsertedHeader, ListenerKey, Observed, ObservedListener, ObservedLoadBalancer,
-    ObservedMonitor, ObservedPool,
+    Children, InsertedHeader, ListenerKey, Observed, ObservedListener, ObservedLoadBalancer, ObservedMonitor,
+    ObservedPool,
 };
 use crate::load_balancer::settings::{Aspect, Exposure, MonitorCheck, ProxyVersion, Settings, TlsContainer};
 
@@ -164,8 +165,7 @@ fn chosen_check(service: &Service, monitor: &ObservedMonitor) -> Option<MonitorC
     let http = monitor.attributes.http.clone();
     let local = service.external_traffic_policy == ExternalTrafficPolicy::Local
         && service.health_check_node_port.is_some();
-    let derived =
-        local && monitor.kind == HealthMonitorType::Http && http == Some(HttpCheck::health_check_node_port());
+    let derived = local && monitor.kind == HealthMonitorType::Http && http == Some(health_check_node_port());
     (!derived).then(|| MonitorCheck { kind: monitor.kind.clone(), http })
 }
 

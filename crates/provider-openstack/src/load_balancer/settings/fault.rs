@@ -4,7 +4,7 @@ use std::fmt;
 
 use openstack_ccm_core::failure::Failure;
 
-use super::aspect::{Aspect, Aspects};
+use crate::load_balancer::annotations::{Aspect, Aspects};
 
 /// A setting of a Service that is invalid or impossible.
 #[derive(Clone, Debug, PartialEq, Eq)]

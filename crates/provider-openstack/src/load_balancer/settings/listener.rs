@@ -5,15 +5,16 @@ use std::collections::BTreeSet;
 use ipnet::IpNet;
 use openstack_ccm_core::service::{IpFamily, Protocol};
 use openstack_ccm_openstack_api::barbican::Reference;
-use openstack_ccm_openstack_api::octavia::{ListenerLimit, ListenerLimits};
+use openstack_ccm_openstack_api::octavia::ListenerLimits;
 
-use super::aspect::Aspect;
 use super::node_address::everybody;
 use super::origin::Origin;
 use super::proxy_protocol::ProxyProtocol;
 use super::reader::{SettingsReader, Sourced};
-use crate::load_balancer::annotations::{DEFAULT_TLS_CONTAINER_REF, PROXY_PROTOCOL, SOURCE_RANGES};
-use crate::load_balancer::objects::{InsertedHeader, limit};
+use crate::load_balancer::annotations::{
+    Annotation, Aspect, CONNECTION_LIMIT, DEFAULT_TLS_CONTAINER_REF, InsertedHeader, PROXY_PROTOCOL,
+    SOURCE_RANGES, TIMEOUT_CLIENT_DATA, TIMEOUT_MEMBER_CONNECT, TIMEOUT_MEMBER_DATA, TIMEOUT_TCP_INSPECT,
+};
 
 /// The certificate of a listener.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -75,12 +76,18 @@ pub(super) fn container(reader: &mut SettingsReader<'_>, value: &Sourced<'_>) ->
     Some(TlsContainer { reference, barbican })
 }
 
+/// Reads the numbers; Octavia has the defaults that the rows of the annotations name.
 pub(super) fn limits(reader: &mut SettingsReader<'_>) -> ListenerLimits {
-    let value = |limit| {
-        let (annotation, default) = limit::source(limit);
-        (limit, reader.integer(annotation).unwrap_or(default))
+    let mut limit = |annotation: &Annotation| {
+        reader.integer(annotation).or_else(|| annotation.default_in_code().parse().ok())
     };
-    ListenerLimit::ALL.map(value).into_iter().collect()
+    ListenerLimits {
+        connection_limit: limit(&CONNECTION_LIMIT),
+        timeout_client_data: limit(&TIMEOUT_CLIENT_DATA),
+        timeout_member_connect: limit(&TIMEOUT_MEMBER_CONNECT),
+        timeout_member_data: limit(&TIMEOUT_MEMBER_DATA),
+        timeout_tcp_inspect: limit(&TIMEOUT_TCP_INSPECT),
+    }
 }
 
 /// Returns the networks that may connect: from the field, else the annotation, else all.
@@ -99,7 +106,8 @@ fn requested_ranges<'a>(reader: &SettingsReader<'a>) -> Vec<Sourced<'a>> {
     let service = reader.service;
     if !service.source_ranges.is_empty() {
         let texts = service.source_ranges.iter().map(|text| text.trim());
-        return texts.map(|text| Sourced { text, origin: field.clone() }).collect();
+        let aspects = SOURCE_RANGES.aspects;
+        return texts.map(|text| Sourced { text, origin: field.clone(), aspects }).collect();
     }
     reader.annotation(&SOURCE_RANGES).iter().flat_map(Sourced::items).collect()
 }

@@ -6,7 +6,6 @@ use ipnet::IpNet;
 use openstack_ccm_core::service::Protocol;
 
 use super::listener::network;
-use super::origin::Origin;
 use super::reader::{SettingsReader, Sourced};
 use crate::load_balancer::annotations::{METRICS_ALLOW_CIDRS, METRICS_ENABLE, METRICS_PORT};
 
@@ -29,7 +28,7 @@ pub(super) fn metrics(reader: &mut SettingsReader<'_>) -> Option<MetricsSettings
         return None;
     }
     if reader.annotation(&METRICS_ALLOW_CIDRS).is_none() {
-        let value = Sourced { text: "true", origin: Origin::Annotation(METRICS_ENABLE.key) };
+        let value = Sourced::of(&METRICS_ENABLE, "true");
         let fix =
             format!("set {} to the networks of your Prometheus, such as 10.0.0.0/8", METRICS_ALLOW_CIDRS.key);
         reader.reject(&value, "does not say which clients are allowed to read the metrics", fix);
@@ -43,7 +42,7 @@ fn settings(reader: &mut SettingsReader<'_>) -> MetricsSettings {
     let mut tcp = reader.service.ports.iter().filter(|port| port.protocol == Protocol::Tcp);
     if tcp.any(|taken| taken.port == port) {
         let text = port.to_string();
-        let value = Sourced { text: &text, origin: Origin::Annotation(METRICS_PORT.key) };
+        let value = Sourced::of(&METRICS_PORT, &text);
         reader.reject(&value, "is a port of the Service", "choose another port for the metrics");
     }
     let ranges: Vec<Sourced<'_>> =

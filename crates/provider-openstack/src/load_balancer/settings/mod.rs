@@ -6,7 +6,6 @@
 //! | module | reads |
 //! | --- | --- |
 //! | `reader` | single values, and collects their faults |
-//! | `aspect` | which part of the settings depends on a value |
 //! | `current` | current values in place of invalid ones |
 //! | `network` | class, VIP, member subnet, floating IP |
 //! | `listener` | PROXY protocol, headers, TLS, limits, source ranges |
@@ -33,14 +32,13 @@ use super::annotations::{
     ALLOW_CLUSTER_SOURCES, ALLOW_FOREIGN_CLUSTER, AVAILABILITY_ZONE, FLAVOR_ID, KEEP_FLOATING_IP,
     LB_PROVIDER, LOAD_BALANCER_ID, RECLAIM_POLICY, SHARE_BY_ADDRESS,
 };
+pub use super::annotations::{Aspect, Aspects, InsertedHeader, Kind};
 use crate::config::Config;
 use crate::load_balancer::identity::ids::WrittenId;
-pub use crate::load_balancer::objects::header::InsertedHeader;
-pub use crate::load_balancer::objects::monitor::HttpCheck;
 pub use openstack_ccm_core::node_selector::NodeSelector;
+pub use openstack_ccm_openstack_api::octavia::HttpCheck;
 
 mod allowed;
-mod aspect;
 mod current;
 mod fault;
 pub mod floating_subnet;
@@ -61,7 +59,6 @@ mod tls;
 mod user_tags;
 mod written_address;
 
-pub use aspect::{Aspect, Aspects};
 pub use current::CurrentPort;
 pub(super) use current::unanimous;
 pub use fault::{Fault, Faults};
@@ -260,6 +257,11 @@ impl Settings {
     /// Returns whether the aspect keeps an existing state: its value is invalid, or a bool that is neither `true` nor `false`.
     pub fn keeps(&self, aspect: Aspect) -> bool {
         self.is_unreadable(aspect) || self.odd.contains(&aspect)
+    }
+
+    /// Returns whether an attribute depends on an invalid value.
+    pub(crate) fn is_unreadable_of(&self, kind: Kind, name: &str) -> bool {
+        self.unreadable.iter().any(|aspect| aspect.is_of(kind, name))
     }
 
     /// Returns whether the aspect depends on an invalid value.

@@ -1,12 +1,11 @@
 //! The health check of TCP ports that the user chose.
 
-use openstack_ccm_openstack_api::octavia::HealthMonitorType;
+use openstack_ccm_openstack_api::octavia::{HealthMonitorType, HttpCheck};
 
 use super::reader::SettingsReader;
 use crate::load_balancer::annotations::{
     HEALTH_MONITOR_EXPECTED_CODES, HEALTH_MONITOR_METHOD, HEALTH_MONITOR_PATH, HEALTH_MONITOR_TYPE,
 };
-use crate::load_balancer::objects::HttpCheck;
 use crate::user_tag::MAX_OCTAVIA_LENGTH;
 
 /// The health check of TCP ports that the user chose.

@@ -101,12 +101,17 @@ impl<'a> Candidates<'a> {
     ) -> Self {
         let key = annotation.key.rsplit_once('/').map_or(annotation.key, |(_, key)| key);
         let of_class = |class: Class<'a>| {
-            sourced(value(class.keys).as_deref(), Origin::Class { class: class.name.to_owned(), key })
+            let origin = Origin::Class { class: class.name.to_owned(), key };
+            sourced(value(class.keys).as_deref(), origin, annotation.aspects)
         };
         Self {
             annotation: reader.annotation(annotation),
             class: reader.class.and_then(of_class),
-            config: sourced(value(&reader.config.placement).as_deref(), Origin::Config(key)),
+            config: sourced(
+                value(&reader.config.placement).as_deref(),
+                Origin::Config(key),
+                annotation.aspects,
+            ),
         }
     }
 
@@ -233,7 +238,7 @@ fn internal(reader: &mut SettingsReader<'_>) -> bool {
 }
 
 fn load_balancer_ip(reader: &mut SettingsReader<'_>) -> Option<IpAddr> {
-    let value = sourced(reader.service.load_balancer_ip.as_deref(), Origin::Field("spec.loadBalancerIP"))?;
+    let value = reader.load_balancer_ip()?;
     let Ok(address) = value.text.parse::<IpAddr>() else {
         reader.reject(&value, "is not an IP address", "write an IPv4 or IPv6 address, or remove the field");
         return None;

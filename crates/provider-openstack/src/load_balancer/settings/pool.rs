@@ -2,9 +2,8 @@
 
 use openstack_ccm_core::node_selector::NodeSelector;
 use openstack_ccm_core::service::ExternalTrafficPolicy;
-use openstack_ccm_openstack_api::octavia::LbAlgorithm;
+use openstack_ccm_openstack_api::octavia::{LbAlgorithm, MonitorAttributes};
 
-use super::aspect::Aspect;
 use super::monitor_check;
 use super::monitor_check::MonitorCheck;
 use super::node_address::NodeAddressKind;
@@ -12,21 +11,15 @@ use super::origin::Origin;
 use super::reader::{SettingsReader, Sourced};
 use crate::config::CreateMonitor;
 use crate::load_balancer::annotations::{
-    Annotation, ENABLE_HEALTH_MONITOR, Form, HEALTH_MONITOR_DELAY, HEALTH_MONITOR_MAX_RETRIES,
+    Annotation, Aspect, ENABLE_HEALTH_MONITOR, Form, HEALTH_MONITOR_DELAY, HEALTH_MONITOR_MAX_RETRIES,
     HEALTH_MONITOR_MAX_RETRIES_DOWN, HEALTH_MONITOR_TIMEOUT, LB_METHOD, NODE_ADDRESS_TYPE, NODE_SELECTOR,
 };
 
 /// A health monitor's settings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HealthMonitorSettings {
-    /// Time between checks, in seconds, from 1.
-    pub delay: u32,
-    /// Longest time for one check, in seconds, from 1.
-    pub timeout: u32,
-    /// Successful checks until a member is up, 1 to 10.
-    pub max_retries: u32,
-    /// Failed checks until a member is down, 1 to 10.
-    pub max_retries_down: u32,
+    /// The numbers, without a request.
+    pub attributes: MonitorAttributes,
     /// The check of TCP ports. Absent, the type follows from the port and the Service.
     pub check: Option<MonitorCheck>,
 }
@@ -75,37 +68,32 @@ pub(super) fn health_monitor(reader: &mut SettingsReader<'_>) -> Monitor {
 
 fn monitor_settings(reader: &mut SettingsReader<'_>, enabled: bool) -> HealthMonitorSettings {
     let config = reader.config;
-    // Annotations are checked even without a monitor; cloud.conf is not.
-    let mut value = |annotation, key, configured| monitor_value(reader, annotation, enabled, key, configured);
-    let delay = value(&HEALTH_MONITOR_DELAY, "monitor-delay", config.monitor_delay_seconds());
-    let timeout = value(&HEALTH_MONITOR_TIMEOUT, "monitor-timeout", config.monitor_timeout_seconds());
-    let max_retries =
-        value(&HEALTH_MONITOR_MAX_RETRIES, "monitor-max-retries", config.monitor_max_retries.into());
-    let max_retries_down = value(
-        &HEALTH_MONITOR_MAX_RETRIES_DOWN,
-        "monitor-max-retries-down",
-        config.monitor_max_retries_down.into(),
-    );
-    let check = monitor_check::check(reader, enabled);
-    let settings = HealthMonitorSettings {
-        delay: delay.unwrap_or(5),
-        timeout: timeout.unwrap_or(3),
-        max_retries: max_retries.unwrap_or(1),
-        max_retries_down: max_retries_down.unwrap_or(3),
-        check,
+    let mut number = |annotation, configured, substitute| {
+        monitor_number(reader, annotation, enabled, configured).unwrap_or(substitute)
     };
-    if enabled && delay.is_some() && timeout.is_some() {
-        warn_of_long_timeout(reader, &settings);
+    let attributes = MonitorAttributes {
+        delay: number(&HEALTH_MONITOR_DELAY, config.monitor_delay_seconds(), 5),
+        timeout: number(&HEALTH_MONITOR_TIMEOUT, config.monitor_timeout_seconds(), 3),
+        max_retries: number(&HEALTH_MONITOR_MAX_RETRIES, config.monitor_max_retries.into(), 1),
+        max_retries_down: number(&HEALTH_MONITOR_MAX_RETRIES_DOWN, config.monitor_max_retries_down.into(), 3),
+        http: None,
+    };
+    let settings = HealthMonitorSettings { attributes, check: monitor_check::check(reader, enabled) };
+    let times = [&HEALTH_MONITOR_DELAY, &HEALTH_MONITOR_TIMEOUT];
+    let are_read =
+        times.iter().all(|one| one.aspects.iter().all(|one| !reader.faults.unreadable().contains(one)));
+    if enabled && are_read {
+        warn_of_long_timeout(reader, &settings.attributes);
     }
     settings
 }
 
-/// Reads a number of the monitor, within the range of the annotation; `None` if it is invalid.
-fn monitor_value(
+/// Reads a number of the monitor, within the range of the annotation; `None` if it is invalid. Annotations are checked even without
+/// a monitor; cloud.conf is not.
+fn monitor_number(
     reader: &mut SettingsReader<'_>,
     annotation: &Annotation,
     enabled: bool,
-    key: &'static str,
     configured: u64,
 ) -> Option<u32> {
     if reader.annotation(annotation).is_some() {
@@ -114,16 +102,17 @@ fn monitor_value(
     let Form::Integer { min, max, .. } = annotation.form else { return None };
     let number = i64::try_from(configured).ok().filter(|number| (min..=max).contains(number));
     if number.is_none() && enabled {
-        let text = configured.to_string();
+        let (text, origin) = (configured.to_string(), Origin::Config(annotation.default_in_code()));
         let fix = format!("use {min} to {max} in cloud.conf, or set annotation {}", annotation.key);
-        reader.reject(&Sourced { text: &text, origin: Origin::Config(key) }, "is out of range", fix);
+        let value = Sourced { text: &text, origin, aspects: annotation.aspects };
+        reader.reject(&value, "is out of range", fix);
     }
     number.and_then(|number| u32::try_from(number).ok())
 }
 
 /// Warns of overlapping checks, which Octavia accepts although its documentation forbids them.
-fn warn_of_long_timeout(reader: &mut SettingsReader<'_>, monitor: &HealthMonitorSettings) {
-    let HealthMonitorSettings { delay, timeout, .. } = *monitor;
+fn warn_of_long_timeout(reader: &mut SettingsReader<'_>, monitor: &MonitorAttributes) {
+    let MonitorAttributes { delay, timeout, .. } = *monitor;
     if timeout <= delay {
         return;
     }

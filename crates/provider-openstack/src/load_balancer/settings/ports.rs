@@ -14,8 +14,7 @@ use super::node_address::family_of;
 use super::proxy_protocol::ProxyVersion;
 use super::reader::WITHOUT_EFFECT;
 use super::{CurrentPort, Settings};
-use crate::load_balancer::annotations::{DEFAULT_TLS_CONTAINER_REF, PROXY_PROTOCOL};
-use crate::load_balancer::objects::header::InsertedHeader;
+use crate::load_balancer::annotations::{DEFAULT_TLS_CONTAINER_REF, InsertedHeader, PROXY_PROTOCOL};
 
 impl Settings {
     pub fn listener_protocol(&self, port: &ServicePort) -> ListenerProtocol {

@@ -6,12 +6,11 @@ use openstack_ccm_core::notice::Notice;
 use openstack_ccm_core::service::Service;
 use uuid::Uuid;
 
-use super::aspect::{Aspect, Aspects};
 use super::fault::{Fault, Faults};
 use super::origin::Origin;
 use crate::config::error::shown;
 use crate::config::{Config, LoadBalancer, LoadBalancerClass};
-use crate::load_balancer::annotations::{Annotation, Form, RECLAIM_POLICY};
+use crate::load_balancer::annotations::{Annotation, Aspect, Aspects, Form, RECLAIM_POLICY};
 use crate::user_tag::MAX_OCTAVIA_LENGTH;
 
 /// A setting has no effect.
@@ -47,15 +46,22 @@ pub(super) struct Class<'a> {
 pub(super) struct Sourced<'a> {
     pub(super) text: &'a str,
     pub(super) origin: Origin,
+    /// What depends on it.
+    pub(super) aspects: &'static [Aspect],
 }
 
 impl<'a> Sourced<'a> {
+    /// Returns a value of an annotation.
+    pub(super) fn of(annotation: &Annotation, text: &'a str) -> Self {
+        Self { text, origin: Origin::Annotation(annotation.key), aspects: annotation.aspects }
+    }
+
     /// Returns the items of a list that is separated by commas or blanks.
     pub(super) fn items(&self) -> impl Iterator<Item = Self> + use<'a> {
-        let origin = self.origin.clone();
+        let whole = self.clone();
         let items = self.text.split(|letter: char| letter == ',' || letter.is_whitespace());
         let items = items.filter(|item| !item.is_empty());
-        items.map(move |text| Self { text, origin: origin.clone() })
+        items.map(move |text| Self { text, ..whole.clone() })
     }
 }
 
@@ -84,7 +90,7 @@ impl<'a> SettingsReader<'a> {
         problem: impl Display,
         fix: impl Display,
     ) {
-        let aspects = Aspect::of(&value.origin).iter().chain(others).copied();
+        let aspects = value.aspects.iter().chain(others).copied();
         let message = format!("{}: {} {problem}; {fix}", value.origin, shown(value.text));
         self.faults.add(Fault::new(aspects, message));
     }
@@ -133,7 +139,7 @@ impl<'a> SettingsReader<'a> {
     /// Returns the annotation's value. An empty value counts as absent.
     pub(super) fn annotation(&self, annotation: &Annotation) -> Option<Sourced<'a>> {
         let text = self.service.annotations.get(annotation.key)?;
-        sourced(Some(text), Origin::Annotation(annotation.key))
+        Some(Sourced::of(annotation, text)).filter(|value| !value.text.is_empty())
     }
 
     /// Returns the annotation's value, else that of cloud.conf. An empty annotation overrides cloud.conf.
@@ -143,14 +149,24 @@ impl<'a> SettingsReader<'a> {
         key: &'static str,
         value: Option<&'a str>,
     ) -> Option<Sourced<'a>> {
-        if self.has(annotation) { self.annotation(annotation) } else { sourced(value, Origin::Config(key)) }
+        if self.has(annotation) {
+            self.annotation(annotation)
+        } else {
+            sourced(value, Origin::Config(key), annotation.aspects)
+        }
+    }
+
+    /// Returns `spec.loadBalancerIP`.
+    pub(super) fn load_balancer_ip(&self) -> Option<Sourced<'a>> {
+        let origin = Origin::Field("spec.loadBalancerIP");
+        sourced(self.service.load_balancer_ip.as_deref(), origin, &[Aspect::FloatingIp, Aspect::Creation])
     }
 
     /// Reads a bool: exactly `true` or `false`. Any other text counts as absent, as in OCCM, with a Warning.
     pub(super) fn bool(&mut self, annotation: &Annotation, default: bool) -> bool {
         let Some(value) = self.annotation(annotation) else { return default };
         parse_bool(value.text).unwrap_or_else(|| {
-            self.odd.extend(Aspect::of(&value.origin));
+            self.odd.extend(value.aspects);
             let message = format!(
                 "annotation {}: {} is neither \"true\" nor \"false\" and is ignored, as in OCCM; an existing load balancer is not \
                  changed; write \"true\" or \"false\"",
@@ -239,8 +255,12 @@ fn in_unit(text: &str, unit: &str) -> Option<i64> {
 }
 
 /// Returns a value with its origin, unless it is absent or empty.
-pub(super) fn sourced(value: Option<&str>, origin: Origin) -> Option<Sourced<'_>> {
-    value.filter(|text| !text.is_empty()).map(|text| Sourced { text, origin })
+pub(super) fn sourced<'a>(
+    value: Option<&'a str>,
+    origin: Origin,
+    aspects: &'static [Aspect],
+) -> Option<Sourced<'a>> {
+    value.filter(|text| !text.is_empty()).map(|text| Sourced { text, origin, aspects })
 }
 
 /// Parses exactly `true` or `false`, like OCCM.

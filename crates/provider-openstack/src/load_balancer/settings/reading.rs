@@ -3,12 +3,11 @@
 use openstack_ccm_core::notice::Notice;
 use openstack_ccm_core::service::Service;
 
-use super::aspect::Aspect;
 use super::fault::{Fault, Faults};
 use super::reader::{SettingsReader, WITHOUT_EFFECT};
 use super::{Settings, address_as_wish, allowed, network};
 use crate::config::{Config, suggestion};
-use crate::load_balancer::annotations::{ALL, INTERNAL, PREFIX, is_known, is_of_ovhcloud, is_ours};
+use crate::load_balancer::annotations::{ALL, Aspect, INTERNAL, PREFIX, is_known, is_of_ovhcloud, is_ours};
 
 /// The result of reading one Service's settings.
 #[derive(Clone, Debug, PartialEq)]

@@ -2,24 +2,20 @@
 
 use std::collections::BTreeSet;
 
-use super::aspect::Aspect;
+use openstack_ccm_openstack_api::octavia::TlsAttributes;
+
 use super::listener::{self, TlsContainer};
 use super::reader::SettingsReader;
 use crate::load_balancer::annotations::{
-    ALPN_PROTOCOLS, Annotation, SNI_CONTAINER_REFS, TLS_CIPHERS, TLS_REVISION, TLS_VERSIONS,
+    ALPN_PROTOCOLS, Annotation, Aspect, SNI_CONTAINER_REFS, TLS_CIPHERS, TLS_REVISION, TLS_VERSIONS,
 };
 
 /// TLS settings other than the certificate. Octavia decides about absent ones.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TlsOptions {
-    /// `sni-container-refs`, sorted.
-    pub sni: Option<Vec<TlsContainer>>,
-    /// `tls-versions`
-    pub versions: Option<BTreeSet<String>>,
-    /// `tls-ciphers`
-    pub ciphers: Option<String>,
-    /// `alpn-protocols`, in order of preference.
-    pub alpn_protocols: Option<Vec<String>>,
+    pub attributes: TlsAttributes,
+    /// The containers behind `sni-container-refs`, sorted.
+    pub sni: Vec<TlsContainer>,
     /// `tls-revision`
     pub revision: Option<String>,
 }
@@ -35,13 +31,7 @@ const MAX_CIPHERS_LENGTH: usize = 2048;
 pub(super) fn options(reader: &mut SettingsReader<'_>, tls: Option<&TlsContainer>) -> TlsOptions {
     let why_not = "the load balancer does not terminate TLS";
     let used = tls.is_some() || reader.faults.unreadable().contains(&Aspect::Certificate);
-    let options = reader.used_if(used, why_not, |reader| TlsOptions {
-        sni: sni(reader),
-        versions: words(reader, &TLS_VERSIONS, &VERSIONS).map(|words| words.into_iter().collect()),
-        ciphers: ciphers(reader),
-        alpn_protocols: words(reader, &ALPN_PROTOCOLS, &ALPN),
-        revision: revision(reader),
-    });
+    let options = reader.used_if(used, why_not, read);
     if tls.is_none() {
         let all = [SNI_CONTAINER_REFS, TLS_VERSIONS, TLS_CIPHERS, ALPN_PROTOCOLS, TLS_REVISION];
         let why = "the load balancer does not terminate TLS; set loadbalancer.openstack.org/default-tls-container-ref";
@@ -49,6 +39,19 @@ pub(super) fn options(reader: &mut SettingsReader<'_>, tls: Option<&TlsContainer
         return TlsOptions::default();
     }
     options
+}
+
+fn read(reader: &mut SettingsReader<'_>) -> TlsOptions {
+    let sni = sni(reader);
+    let references =
+        |sni: &Vec<TlsContainer>| sni.iter().map(|container| container.reference.clone()).collect();
+    let attributes = TlsAttributes {
+        sni_container_refs: sni.as_ref().map(references),
+        tls_versions: words(reader, &TLS_VERSIONS, &VERSIONS).map(|words| words.into_iter().collect()),
+        tls_ciphers: ciphers(reader),
+        alpn_protocols: words(reader, &ALPN_PROTOCOLS, &ALPN),
+    };
+    TlsOptions { attributes, sni: sni.unwrap_or_default(), revision: revision(reader) }
 }
 
 fn sni(reader: &mut SettingsReader<'_>) -> Option<Vec<TlsContainer>> {

@@ -41,7 +41,7 @@ fn tags(reader: &mut SettingsReader<'_>, annotation: &Annotation, longest: usize
     for text in value.text.split(',').map(str::trim).filter(|tag| !tag.is_empty()) {
         match user_tag::problem(text, longest) {
             Some((problem, fix)) => {
-                reader.reject(&Sourced { text, origin: value.origin.clone() }, problem, fix);
+                reader.reject(&Sourced { text, ..value.clone() }, problem, fix);
             }
             None => {
                 tags.insert(text.to_owned());

@@ -11,7 +11,7 @@ fn client_ip_affinity_is_source_ip_persistence() {
     let persistence = |protocol, port| {
         let persistence = world.listener(protocol, port).pool.pool.attributes.session_persistence?;
         assert_eq!(persistence.kind, SessionPersistenceType::SourceIp);
-        Some(persistence.timeout)
+        Some(persistence.persistence_timeout)
     };
     assert_eq!(persistence(Protocol::Tcp, 80), Some(None), "Octavia refuses a timeout for streams");
     assert_eq!(persistence(Protocol::Udp, 53), Some(Some(10800)));

@@ -1,7 +1,5 @@
 //! What is refused before it is sent.
 
-use openstack_ccm_openstack_api::octavia::ListenerLimit;
-
 use super::*;
 
 #[rstest]
@@ -53,8 +51,8 @@ fn a_vip_address_of_the_other_family_is_refused() {
 #[case::name_too_long(|listener: &mut DesiredListener| listener.listener.name = "x".repeat(256))]
 #[case::headers_on_tcp(|listener: &mut DesiredListener| listener.listener.attributes.insert_headers = [("X-A".into(), "true".into())].into())]
 #[case::certificate_on_tcp(|listener: &mut DesiredListener| listener.listener.attributes.tls_container_ref = Some("x".into()))]
-#[case::limit(|listener: &mut DesiredListener| listener.listener.attributes.limits.set(ListenerLimit::Connections, -2))]
-#[case::timeout(|listener: &mut DesiredListener| listener.listener.attributes.limits.set(ListenerLimit::MemberData, 2_073_600_001))]
+#[case::limit(|listener: &mut DesiredListener| listener.listener.attributes.limits.connection_limit = Some(-2))]
+#[case::timeout(|listener: &mut DesiredListener| listener.listener.attributes.limits.timeout_member_data = Some(2_073_600_001))]
 #[case::nobody(|listener: &mut DesiredListener| listener.listener.attributes.allowed_cidrs = Some(Default::default()))]
 #[case::other_family(|listener: &mut DesiredListener| listener.listener.attributes.allowed_cidrs = Some(["::/0".parse().unwrap()].into()))]
 #[case::other_port(|listener: &mut DesiredListener| listener.listener.port = 81)]

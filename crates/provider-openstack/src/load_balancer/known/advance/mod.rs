@@ -110,20 +110,24 @@ fn listener(children: &mut Children, step: &ListenerStep, made: Option<&str>) ->
         ListenerStep::Create { listener, default_pool, load_balancer_id: _ } => {
             let id = made?;
             children.listeners.push(new_listener(id, listener));
-            default_pool.as_ref().map_or(Some(()), |pool| children.set_default_pool(id, pool))
+            if let Some(pool) = default_pool {
+                children.set_default_pool(id, pool)?;
+            }
         }
-        ListenerStep::Update { id, changes, key: _ } => update_listener(children.listener(id)?, changes),
+        ListenerStep::Update { id, changes, key: _ } => {
+            update_listener(children.listener(id)?, changes);
+        }
         ListenerStep::SwapDefaultPool { listener_id, pool, key: _ } => {
-            children.set_default_pool(listener_id, pool)
+            children.set_default_pool(listener_id, pool)?;
         }
         ListenerStep::Delete { id, key: _ } => {
             children.listeners.retain(|listener| listener.id != *id);
             children.pools.iter_mut().for_each(|pool| {
                 pool.used_by.remove(id);
             });
-            Some(())
         }
     }
+    Some(())
 }
 
 /// Returns a listener as it is right after its creation, without a pool.

@@ -3,9 +3,7 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use openstack_ccm_openstack_api::octavia::{
-    UpdateHealthMonitor, UpdateListener, UpdateLoadBalancer, UpdatePool,
-};
+use openstack_ccm_openstack_api::octavia::{UpdateChild, UpdateLoadBalancer};
 
 use crate::load_balancer::objects::{
     DesiredListener, ListenerKey, ListenerSpec, LoadBalancerSpec, Member, MonitorSpec, PoolSpec,
@@ -66,7 +64,7 @@ pub(crate) enum ListenerStep {
     Update {
         id: String,
         key: ListenerKey,
-        changes: Box<UpdateListener>,
+        changes: Box<UpdateChild>,
     },
     /// Gives a listener another default pool.
     SwapDefaultPool {
@@ -91,7 +89,7 @@ pub(crate) enum PoolStep {
     },
     Update {
         id: String,
-        changes: UpdatePool,
+        changes: UpdateChild,
     },
     /// Deletes a pool with its members and monitor.
     Delete {
@@ -162,7 +160,7 @@ pub(crate) enum MonitorStep {
     Update {
         id: String,
         pool_id: String,
-        changes: UpdateHealthMonitor,
+        changes: UpdateChild,
     },
     /// Deletes the health monitor of a pool.
     Delete {

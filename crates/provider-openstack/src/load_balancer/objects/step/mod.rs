@@ -6,11 +6,9 @@ mod outcome;
 
 use std::net::IpAddr;
 
-use openstack_ccm_openstack_api::octavia::{
-    UpdateHealthMonitor, UpdateListener, UpdateLoadBalancer, UpdatePool,
-};
+use openstack_ccm_openstack_api::octavia::{UpdateChild, UpdateLoadBalancer};
 
-use crate::load_balancer::objects::Tags;
+use crate::load_balancer::objects::{Tags, tls};
 pub(crate) use kinds::{
     FloatingIpStep, FormerFloatingIp, Handle, ListenerStep, LoadBalancerStep, MemberStep, MonitorStep,
     PoolStep,
@@ -54,7 +52,7 @@ impl Step {
                 listener.attributes.tls_container_ref.is_some()
             }
             Self::Listener(ListenerStep::Update { changes, .. }) => {
-                !changes.default_tls_container_ref.is_keep() || changes.sni_container_refs.is_some()
+                [tls::CERTIFICATE, tls::SNI].iter().any(|name| changes.attributes.get(name).is_some())
             }
             Self::LoadBalancer(
                 LoadBalancerStep::Update { .. }
@@ -133,4 +131,4 @@ macro_rules! changes {
     };
 }
 
-changes!(UpdateLoadBalancer, UpdateListener, UpdatePool, UpdateHealthMonitor);
+changes!(UpdateLoadBalancer, UpdateChild);

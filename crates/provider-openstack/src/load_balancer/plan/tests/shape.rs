@@ -5,15 +5,17 @@ use std::sync::Arc;
 
 use openstack_ccm_core::service::Protocol;
 use openstack_ccm_openstack_api::octavia::{
-    HealthMonitorType, LbAlgorithm, ListenerLimit, ListenerLimits, ListenerProtocol, PoolProtocol,
-    SessionPersistenceType,
+    HealthMonitorType, LbAlgorithm, ListenerAttributes, ListenerLimits, ListenerProtocol, MonitorAttributes,
+    PoolAttributes, PoolProtocol, SessionPersistence, SessionPersistenceType, TlsAttributes,
 };
 
 use crate::config::ErrorRecovery;
+use crate::load_balancer::objects::monitor::health_check_node_port;
+use crate::load_balancer::objects::pool;
 use crate::load_balancer::objects::{
-    Desired, DesiredListener, DesiredPool, FloatingIpGoal, FloatingIpSpec, HttpCheck, ListenerAttributes,
-    ListenerKey, ListenerSpec, LoadBalancerSpec, Member, MonitorAttributes, MonitorSpec, Persistence,
-    PoolAttributes, PoolSpec, Reclaim, Recovery, ReleaseTerms, SubnetChoice, Tags, TlsAttributes, Vip, limit,
+    Desired, DesiredListener, DesiredPool, FloatingIpGoal, FloatingIpSpec, ListenerKey, ListenerSpec,
+    LoadBalancerSpec, Member, MonitorSpec, PoolSpec, Reclaim, Recovery, ReleaseTerms, SubnetChoice, Tags,
+    Vip,
 };
 
 /// What the Service's objects carry.
@@ -137,11 +139,13 @@ impl Shape {
     }
 
     fn limits(&self) -> ListenerLimits {
-        let mut limits: ListenerLimits =
-            ListenerLimit::ALL.map(|one| (one, limit::source(one).1)).into_iter().collect();
-        limits.set(ListenerLimit::Connections, self.connection_limit);
-        limits.set(ListenerLimit::ClientData, self.client_timeout);
-        limits
+        ListenerLimits {
+            connection_limit: Some(self.connection_limit),
+            timeout_client_data: Some(self.client_timeout),
+            timeout_member_connect: Some(5_000),
+            timeout_member_data: Some(50_000),
+            timeout_tcp_inspect: Some(0),
+        }
     }
 
     fn listener(&self, index: usize, port: &Port) -> DesiredListener {
@@ -177,9 +181,10 @@ impl Shape {
             if self.least_connections { LbAlgorithm::LeastConnections } else { LbAlgorithm::RoundRobin };
         let timeout = matches!(protocol, PoolProtocol::Udp | PoolProtocol::Sctp).then_some(600);
         let kind = SessionPersistenceType::SourceIp;
-        let session_persistence = self.sticky.then_some(Persistence { kind, timeout });
+        let session_persistence =
+            self.sticky.then_some(SessionPersistence { kind, persistence_timeout: timeout });
         let attributes = PoolAttributes { lb_algorithm, session_persistence };
-        let tags = &tags() | &attributes.set_here();
+        let tags = &tags() | &pool::set_here(&attributes);
         PoolSpec { name: format!("pool_{index}_web"), protocol, attributes, tags }
     }
 }
@@ -218,7 +223,7 @@ fn monitor(index: usize, port: &Port, delay: u32) -> MonitorSpec {
         (None, Protocol::Udp) => HealthMonitorType::UdpConnect,
         (None, Protocol::Sctp) => HealthMonitorType::Sctp,
     };
-    let http = port.health_check_port.map(|_| HttpCheck::health_check_node_port());
+    let http = port.health_check_port.map(|_| health_check_node_port());
     MonitorSpec {
         name: format!("monitor_{index}_web"),
         kind,

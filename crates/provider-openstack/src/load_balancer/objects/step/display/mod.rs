@@ -60,7 +60,7 @@ impl Display for ListenerStep {
                 default_pool.as_ref().map_or(Ok(()), |pool| write!(f, " with pool {pool}"))
             }
             Self::Update { id, key, changes } => {
-                write!(f, "update listener {id} ({key}): {}", words::of_listener(changes))
+                write!(f, "update listener {id} ({key}): {}", words::of_child(changes))
             }
             Self::SwapDefaultPool { listener_id, key, pool } => {
                 write!(f, "set default pool of listener {listener_id} ({key}): {pool}")
@@ -77,7 +77,7 @@ impl Display for PoolStep {
                 f.write_str("create ")?;
                 pool.fmt(f)
             }
-            Self::Update { id, changes } => write!(f, "update pool {id}: {}", words::of_pool(changes)),
+            Self::Update { id, changes } => write!(f, "update pool {id}: {}", words::of_child(changes)),
             Self::Delete { id, name } => write!(f, "delete pool {id} ({name})"),
         }
     }
@@ -112,7 +112,7 @@ impl Display for MonitorStep {
                 write!(f, " of pool {pool}")
             }
             Self::Update { id, changes, pool_id: _ } => {
-                write!(f, "update health monitor {id}: {}", words::of_monitor(changes))
+                write!(f, "update health monitor {id}: {}", words::of_child(changes))
             }
             Self::Delete { id, pool_id: _ } => write!(f, "delete health monitor {id}"),
         }

@@ -2,14 +2,12 @@
 
 use std::fmt::{self, Display, Formatter};
 
-use openstack_ccm_openstack_api::change::Change;
 use openstack_ccm_openstack_api::octavia::{
-    ListenerLimits, UpdateHealthMonitor, UpdateListener, UpdateLoadBalancer, UpdatePool,
+    Fields as _, HttpCheck, UpdateChild, UpdateLoadBalancer, Value, Values,
 };
 
-use crate::load_balancer::objects::{
-    ListenerSpec, Member, MonitorAttributes, MonitorSpec, Persistence, PoolSpec, Tags,
-};
+use crate::load_balancer::objects::pool::PERSISTENCE;
+use crate::load_balancer::objects::{ListenerSpec, Member, MonitorSpec, PoolSpec, Tags};
 
 /// `key=value` pairs of the values that are set.
 #[derive(Default)]
@@ -21,6 +19,16 @@ impl Pairs {
         self
     }
 
+    /// Adds attributes. The request of a health monitor is one.
+    pub(in crate::load_balancer) fn all(self, values: &Values) -> Self {
+        let is_request = |name: &str| HttpCheck::NAMES.contains(&name);
+        let request: Vec<String> =
+            HttpCheck::NAMES.iter().filter_map(|name| Some(text(name, values.get(name)?))).collect();
+        let others = values.iter().filter(|(name, _)| !is_request(name));
+        let pairs = others.fold(self, |pairs, (name, value)| pairs.add(word(name), Some(text(name, value))));
+        pairs.add("http", (!request.is_empty()).then(|| request.join(" ")))
+    }
+
     pub(in crate::load_balancer) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -28,10 +36,6 @@ impl Pairs {
     /// Writes a space and the pairs, if there are any.
     pub(in crate::load_balancer) fn append(&self, f: &mut Formatter<'_>) -> fmt::Result {
         if self.is_empty() { Ok(()) } else { write!(f, " {self}") }
-    }
-
-    pub(in crate::load_balancer) fn limits(self, limits: &ListenerLimits) -> Self {
-        limits.iter().fold(self, |pairs, (limit, value)| pairs.add(limit.name(), Some(value)))
     }
 
     /// Adds the tags of a new object, which `{:#}` omits.
@@ -54,17 +58,14 @@ pub(in crate::load_balancer) fn list<T: Display>(items: impl IntoIterator<Item =
 impl Display for ListenerSpec {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let ListenerSpec { name, protocol, port, attributes, tags } = self;
-        let (headers, tls) = (&attributes.insert_headers, &attributes.tls);
-        let pairs = Pairs::default()
-            .limits(&attributes.limits)
-            .add("insert_headers", (!headers.is_empty()).then(|| list(headers.keys())))
-            .add("allowed_cidrs", attributes.allowed_cidrs.as_ref().map(list))
-            .add("tls_container_ref", attributes.tls_container_ref.as_ref())
-            .add("sni_container_refs", tls.sni_container_refs.as_ref().map(list))
-            .add("tls_versions", tls.versions.as_ref().map(list))
-            .add("tls_ciphers", tls.ciphers.as_ref())
-            .add("alpn_protocols", tls.alpn_protocols.as_ref().map(list))
-            .tags(tags, f);
+        let headers: Vec<&String> = attributes.insert_headers.keys().collect();
+        let mut attributes = attributes.values();
+        if headers.is_empty() {
+            attributes.retain(|name| name != "insert_headers");
+        } else {
+            attributes.set("insert_headers", headers.into_iter().cloned().collect());
+        }
+        let pairs = Pairs::default().all(&attributes).tags(tags, f);
         write!(f, "listener {name}: {protocol} {port}")?;
         pairs.append(f)
     }
@@ -73,9 +74,9 @@ impl Display for ListenerSpec {
 impl Display for PoolSpec {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let PoolSpec { name, protocol, attributes, tags } = self;
-        let pairs = Pairs::default()
-            .add("session_persistence", attributes.session_persistence.as_ref())
-            .tags(tags, f);
+        let mut others = attributes.values();
+        others.retain(|name| name != "lb_algorithm");
+        let pairs = Pairs::default().all(&others).tags(tags, f);
         write!(f, "pool {name}: {protocol} {}", attributes.lb_algorithm)?;
         pairs.append(f)
     }
@@ -84,15 +85,7 @@ impl Display for PoolSpec {
 impl Display for MonitorSpec {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let MonitorSpec { name, kind, attributes, tags } = self;
-        let MonitorAttributes { delay, timeout, max_retries, max_retries_down, http } = attributes;
-        let request = http.as_ref().map(|http| format!("{} {} {}", http.method, http.path, http.codes));
-        let pairs = Pairs::default()
-            .add("delay", Some(delay))
-            .add("timeout", Some(timeout))
-            .add("max_retries", Some(max_retries))
-            .add("max_retries_down", Some(max_retries_down))
-            .add("http", request)
-            .tags(tags, f);
+        let pairs = Pairs::default().all(&attributes.values()).tags(tags, f);
         write!(f, "health monitor {name}: {kind}")?;
         pairs.append(f)
     }
@@ -119,82 +112,30 @@ pub(in crate::load_balancer) fn of_load_balancer(changes: &UpdateLoadBalancer) -
         .add("tags", tags.as_ref().map(list))
 }
 
-pub(in crate::load_balancer) fn of_listener(changes: &UpdateListener) -> impl Display {
-    let UpdateListener {
-        name,
-        limits,
-        tags,
-        insert_headers,
-        allowed_cidrs,
-        default_tls_container_ref,
-        sni_container_refs,
-        tls_versions,
-        tls_ciphers,
-        alpn_protocols,
-        default_pool_id,
-    } = changes;
-    let headers = insert_headers.as_ref();
-    Pairs::default()
-        .add("name", name.as_ref())
-        .limits(limits)
-        .add(
-            "insert_headers",
-            headers.map(|headers| list(headers.iter().map(|(key, value)| format!("{key}={value}")))),
-        )
-        .add("allowed_cidrs", shown(allowed_cidrs, list))
-        .add("tls_container_ref", shown(default_tls_container_ref, Clone::clone))
-        .add("sni_container_refs", sni_container_refs.as_ref().map(list))
-        .add("tls_versions", shown(tls_versions, list))
-        .add("tls_ciphers", shown(tls_ciphers, Clone::clone))
-        .add("alpn_protocols", shown(alpn_protocols, list))
-        .add("default_pool_id", shown(default_pool_id, Clone::clone))
-        .add("tags", tags.as_ref().map(list))
+pub(in crate::load_balancer) fn of_child(changes: &UpdateChild) -> impl Display {
+    let UpdateChild { name, attributes, tags } = changes;
+    Pairs::default().add("name", name.as_ref()).all(attributes).add("tags", tags.as_ref().map(list))
 }
 
-pub(in crate::load_balancer) fn of_pool(changes: &UpdatePool) -> impl Display {
-    let UpdatePool { name, lb_algorithm, session_persistence, admin_state_up, tags } = changes;
-    let persistence = match session_persistence {
-        Change::Keep => None,
-        Change::Set(wanted) => Some(Persistence::of(wanted).to_string()),
-        Change::Clear => Some("none".to_owned()),
-    };
-    Pairs::default()
-        .add("name", name.as_ref())
-        .add("lb_algorithm", lb_algorithm.as_ref())
-        .add("session_persistence", persistence)
-        .add("admin_state_up", *admin_state_up)
-        .add("tags", tags.as_ref().map(list))
+/// Returns the name of an attribute in words.
+fn word(name: &str) -> &str {
+    if name == "default_tls_container_ref" { "tls_container_ref" } else { name }
 }
 
-pub(in crate::load_balancer) fn of_monitor(changes: &UpdateHealthMonitor) -> impl Display {
-    let UpdateHealthMonitor {
-        name,
-        delay,
-        timeout,
-        max_retries,
-        max_retries_down,
-        url_path,
-        http_method,
-        expected_codes,
-        tags,
-    } = changes;
-    let request: Vec<&str> =
-        [http_method, url_path, expected_codes].into_iter().flatten().map(String::as_str).collect();
-    Pairs::default()
-        .add("name", name.as_ref())
-        .add("delay", *delay)
-        .add("timeout", *timeout)
-        .add("max_retries", *max_retries)
-        .add("max_retries_down", *max_retries_down)
-        .add("http", (!request.is_empty()).then(|| request.join(" ")))
-        .add("tags", tags.as_ref().map(list))
-}
-
-/// Describes a change; a cleared value gets Octavia's default.
-fn shown<'a, T>(change: &'a Change<T>, text: impl FnOnce(&'a T) -> String) -> Option<String> {
-    match change {
-        Change::Keep => None,
-        Change::Set(value) => Some(text(value)),
-        Change::Clear => Some("default".to_owned()),
+/// Describes the value of an attribute. A cleared one gets Octavia's default.
+fn text(name: &str, value: &Value) -> String {
+    match value {
+        Value::Null if name == PERSISTENCE => "none".to_owned(),
+        Value::Null => "default".to_owned(),
+        Value::String(text) => text.clone(),
+        Value::Array(items) => list(items.iter().map(|item| text(name, item))),
+        Value::Object(headers) if name == "insert_headers" => {
+            list(headers.iter().map(|(header, value)| format!("{header}={}", text(header, value))))
+        }
+        Value::Object(_) => {
+            let timeout = value["persistence_timeout"].as_u64().map(|timeout| format!(" for {timeout} s"));
+            format!("{}{}", text("type", &value["type"]), timeout.unwrap_or_default())
+        }
+        Value::Bool(_) | Value::Number(_) => value.to_string(),
     }
 }

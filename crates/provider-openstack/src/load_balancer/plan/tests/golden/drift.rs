@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use insta::assert_snapshot;
-use openstack_ccm_openstack_api::octavia::{ListenerLimit, ListenerProtocol, SessionPersistenceType};
+use openstack_ccm_openstack_api::octavia::{ListenerProtocol, SessionPersistence, SessionPersistenceType};
 
 use super::drift;
-use crate::load_balancer::objects::{Ownership, Persistence, Tags};
+use crate::load_balancer::objects::{Ownership, Tags};
 use crate::load_balancer::plan::serve;
 use crate::load_balancer::plan::tests::cloud::Cloud;
 use crate::load_balancer::plan::tests::shape::{GENERATED_NAME, Kind, Shape, tcp};
@@ -17,7 +17,8 @@ fn what_an_administrator_set_stays() {
         let children = cloud.children();
         children.listeners[0].attributes.insert_headers.insert("X-Foo".to_owned(), "true".to_owned());
         children.listeners[0].tags.insert("team-a".to_owned());
-        let cookie = Persistence { kind: SessionPersistenceType::HttpCookie, timeout: None };
+        let cookie =
+            SessionPersistence { kind: SessionPersistenceType::HttpCookie, persistence_timeout: None };
         children.pools[0].attributes.session_persistence = Some(cookie);
         let member = Arc::make_mut(&mut children.pools[0].members[0].member);
         member.weight = 5;
@@ -31,7 +32,8 @@ fn what_an_administrator_set_stays() {
 #[test]
 fn persistence_by_address_that_an_administrator_set_stays() {
     let plan = drift(&Shape::web(), |cloud| {
-        let by_address = Persistence { kind: SessionPersistenceType::SourceIp, timeout: None };
+        let by_address =
+            SessionPersistence { kind: SessionPersistenceType::SourceIp, persistence_timeout: None };
         cloud.children().pools[0].attributes.session_persistence = Some(by_address);
     });
     assert_snapshot!(plan, @"nothing to do");
@@ -62,7 +64,7 @@ fn a_batch_keeps_weight_and_subnet_of_members_that_stay() {
 #[test]
 fn a_changed_limit_is_reset() {
     let plan = drift(&Shape::web(), |cloud| {
-        cloud.children().listeners[0].attributes.limits.set(ListenerLimit::Connections, 7);
+        cloud.children().listeners[0].attributes.limits.connection_limit = Some(7);
     });
     assert_snapshot!(plan, @"
     update listener listener-5 (TCP:80): connection_limit=-1
