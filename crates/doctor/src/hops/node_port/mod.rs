@@ -208,7 +208,7 @@ fn opened(look: &Look<'_>) -> Answer {
                 Ok(networks) if !opens(node, networks, address) => shut.push((node, networks, address)),
                 Ok(_) => {}
                 Err(why) if unread.iter().all(|(known, _)| known.name != node.name) => {
-                    unread.push((node, why))
+                    unread.push((node, why));
                 }
                 Err(_) => {}
             }

@@ -17,7 +17,8 @@ pub(super) fn notice(sources: Sources<'_>) -> Option<Notice> {
     }
     let limits = settings.limits.values();
     let limits = limits.iter().filter_map(|(name, value)| Some((Annotation::of(Kind::Limit, name)?, value)));
-    let set = limits.filter(|(annotation, value)| annotation.default_in_code() != value.to_string());
+    let set =
+        limits.filter(|(annotation, value)| annotation.default_in_code().parse().ok() != value.as_i64());
     let keys: Vec<&str> = set.map(|(annotation, _)| annotation.key).collect();
     let keys = (!keys.is_empty()).then(|| format!("{} without effect", keys.join(", ")));
     let monitored = settings.health_monitor.is_some();
