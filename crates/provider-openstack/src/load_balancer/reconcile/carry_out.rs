@@ -97,16 +97,17 @@ impl Reconciler {
         }
     }
 
-    /// Marks older lists as out of date, even if a step got no answer.
+    /// Marks older answers about the load balancer as out of date, even if a step got no answer or was one on a floating IP: the next
+    /// plan begins after it.
     fn note_writes(&self, context: &PlanContext<'_>, steps: &[Step], applied: &Applied) {
         for step in steps {
             if let Step::LoadBalancer(LoadBalancerStep::Create { load_balancer, .. }) = step {
                 self.lists.wrote_to_load_balancer(&load_balancer.name);
             }
         }
-        if steps.iter().any(Step::locks) {
+        if !steps.is_empty() {
             if let Some(there) = context.load_balancer {
-                // What the poller saw before is older, too.
+                // What the poller saw is such an answer, too.
                 let _older = self.watchlist.take_end(&there.id);
             }
             let made = applied.locked.as_ref().and_then(|locked| locked.made.as_ref());
