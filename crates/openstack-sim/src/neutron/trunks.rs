@@ -80,11 +80,6 @@ fn holds(trunk: &Resource, port_id: &str) -> bool {
     trunk.list("sub_ports").iter().any(|sub_port| port_of(sub_port) == port_id)
 }
 
-/// The trunk that a port is the parent of.
-pub(crate) fn of_parent<'a>(world: &'a World, port_id: &str) -> Option<&'a Resource> {
-    world.network.trunks.values().find(|trunk| trunk.text("port_id") == port_id)
-}
-
 /// The trunk that a port is a sub-port of.
 fn of_sub_port<'a>(world: &'a World, port_id: &str) -> Option<&'a Resource> {
     world.network.trunks.values().find(|trunk| holds(trunk, port_id))
@@ -98,7 +93,7 @@ fn check_free(world: &World, port_id: &str) -> Result<(), NeutronFault> {
             format!("Port {port_id} is in use by another trunk."),
         ));
     }
-    if of_parent(world, port_id).is_some() {
+    if views::trunk_of(world, port_id).is_some() {
         return Err(no_parent(port_id));
     }
     Ok(())
@@ -169,32 +164,17 @@ pub(crate) fn check_port_deletion(world: &World, port_id: &str) -> Result<(), Ne
         let message = format!("Port {port_id} is currently a subport for trunk {}.", trunk.id);
         return Err(NeutronFault::conflict("PortInUseAsSubPort", message));
     }
-    if let Some(trunk) = of_parent(world, port_id) {
+    if let Some(trunk) = views::trunk_of(world, port_id) {
         let message = format!("Port {port_id} is currently a parent port for trunk {}.", trunk.id);
         return Err(NeutronFault::conflict("PortInUseAsTrunkParent", message));
     }
     Ok(())
 }
 
-/// What a parent port shows of its trunk.
-pub(crate) fn details(world: &World, trunk: &Resource) -> Value {
-    let sub_ports: Vec<Value> = trunk
-        .list("sub_ports")
-        .iter()
-        .map(|sub_port| {
-            let port = world.network.ports.get(port_of(sub_port));
-            let mut shown = sub_port.clone();
-            shown["mac_address"] = json!(port.map(|port| port.text("mac_address")));
-            shown
-        })
-        .collect();
-    json!({"trunk_id": trunk.id, "sub_ports": sub_ports})
-}
-
 /// Puts a sub-port into the trunk of a parent port, which becomes one if it is none yet.
 pub(crate) fn add_sub_port(world: &mut World, parent_id: &str, sub_port_id: &str, vlan: u16) {
     let sub_port = json!({"segmentation_id": vlan, "segmentation_type": "vlan", "port_id": sub_port_id});
-    let trunk = of_parent(world, parent_id).cloned();
+    let trunk = views::trunk_of(world, parent_id).cloned();
     let trunk = trunk.or_else(|| {
         let parent = world.network.ports.get(parent_id)?;
         let attributes = json!({

@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
+use super::has_extension;
 use super::kind::ResourceKind;
-use super::{has_extension, trunks};
 use crate::world::World;
 use crate::world::identity::Caller;
 use crate::world::network::Resource;
@@ -18,6 +18,26 @@ fn base(resource: &Resource) -> Map<String, Value> {
     view.insert("updated_at".to_owned(), json!(resource.updated_at));
     view.insert("revision_number".to_owned(), json!(resource.revision_number));
     view
+}
+
+/// The trunk that a port is the parent of.
+pub(crate) fn trunk_of<'a>(world: &'a World, port_id: &str) -> Option<&'a Resource> {
+    world.network.trunks.values().find(|trunk| trunk.text("port_id") == port_id)
+}
+
+/// What a parent port shows of its trunk.
+fn trunk_details(world: &World, trunk: &Resource) -> Value {
+    let sub_ports: Vec<Value> = trunk
+        .list("sub_ports")
+        .iter()
+        .map(|sub_port| {
+            let port = sub_port["port_id"].as_str().and_then(|id| world.network.ports.get(id));
+            let mut shown = sub_port.clone();
+            shown["mac_address"] = json!(port.map(|port| port.text("mac_address")));
+            shown
+        })
+        .collect();
+    json!({"trunk_id": trunk.id, "sub_ports": sub_ports})
 }
 
 /// A resource as GET, PUT and lists show it.
@@ -39,8 +59,8 @@ pub(crate) fn view(world: &World, caller: &Caller, kind: ResourceKind, resource:
             if caller.is_admin() {
                 extend_with_binding(&mut view, resource);
             }
-            if let Some(trunk) = trunks::of_parent(world, &resource.id) {
-                view.insert("trunk_details".to_owned(), trunks::details(world, trunk));
+            if let Some(trunk) = trunk_of(world, &resource.id) {
+                view.insert("trunk_details".to_owned(), trunk_details(world, trunk));
             }
         }
         ResourceKind::FloatingIp => {

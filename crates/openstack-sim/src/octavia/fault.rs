@@ -4,6 +4,8 @@ use http::StatusCode;
 use serde_json::{Value, json};
 
 use super::kind::ObjectKind;
+use super::release::OctaviaRelease;
+use crate::neutron::NeutronFault;
 use crate::python_repr::python_str;
 use crate::reply::Reply;
 use crate::world::load_balancing::Provisioning;
@@ -50,6 +52,42 @@ impl OctaviaFault {
     /// An object of a kind of Octavia's own that does not exist.
     pub(crate) fn not_found(kind: ObjectKind, id: &str) -> Self {
         Self::NotFound { kind: kind.title(), id: id.to_owned() }
+    }
+
+    /// A refusal of the VIP port by Neutron, as Octavia passes it on. Release 19 passes on conflicts, quota among them, and is
+    /// surprised by everything else.
+    pub(crate) fn refused_port(release: OctaviaRelease, fault: &NeutronFault, request_id: &str) -> Self {
+        let is_conflict = fault.status == StatusCode::CONFLICT;
+        match release {
+            OctaviaRelease::V19 if is_conflict => {
+                Self::Conflict(format!("The VIP IP address is already in use: {}", fault.message))
+            }
+            // They ask Neutron by its own client, whose errors quote the answer.
+            OctaviaRelease::V10 | OctaviaRelease::V12 => Self::of_provider(&format!(
+                "{}\nNeutron server returns request_ids: ['req-{request_id}']",
+                fault.message
+            )),
+            OctaviaRelease::V14 | OctaviaRelease::V16 | OctaviaRelease::V19 if is_conflict => {
+                Self::of_provider("ConflictException: 409")
+            }
+            OctaviaRelease::V14 | OctaviaRelease::V16 | OctaviaRelease::V19 => {
+                Self::of_provider("BadRequestException: 400")
+            }
+        }
+    }
+
+    /// The subnet of an additional VIP does not exist.
+    pub(crate) fn unknown_additional_subnet(release: OctaviaRelease, id: &str) -> Self {
+        match release {
+            OctaviaRelease::V19 => Self::validation(format!("Subnet {id} not found")),
+            OctaviaRelease::V10 | OctaviaRelease::V12 | OctaviaRelease::V14 | OctaviaRelease::V16 => {
+                Self::Internal(format!("subnet not found (subnet id: {id})."))
+            }
+        }
+    }
+
+    fn of_provider(text: &str) -> Self {
+        Self::Internal(format!("Provider 'amphora' reports error: {text}"))
     }
 
     fn status(&self) -> StatusCode {

@@ -3,12 +3,9 @@
 //! All are held to recorded answers. The words with which a provider refuses are in none: they are those that were seen of real
 //! services of Yoga, 2023.1, 2024.1 and 2025.1, one request after another.
 
-use http::StatusCode;
 use serde_json::json;
 
-use super::fault::OctaviaFault;
 use super::versions::NEWEST_MINOR;
-use crate::neutron::NeutronFault;
 use crate::python_repr::python_repr;
 
 /// A major version of Octavia.
@@ -38,34 +35,6 @@ impl OctaviaRelease {
         }
     }
 
-    /// A refusal of the VIP port by Neutron, as Octavia passes it on. Release 19 passes on conflicts, quota among them, and is
-    /// surprised by everything else.
-    pub(crate) fn refused_port(self, fault: &NeutronFault, request_id: &str) -> OctaviaFault {
-        let is_conflict = fault.status == StatusCode::CONFLICT;
-        match self {
-            Self::V19 if is_conflict => {
-                OctaviaFault::Conflict(format!("The VIP IP address is already in use: {}", fault.message))
-            }
-            // They ask Neutron by its own client, whose errors quote the answer.
-            Self::V10 | Self::V12 => provider_error(&format!(
-                "{}\nNeutron server returns request_ids: ['req-{request_id}']",
-                fault.message
-            )),
-            Self::V14 | Self::V16 | Self::V19 if is_conflict => provider_error("ConflictException: 409"),
-            Self::V14 | Self::V16 | Self::V19 => provider_error("BadRequestException: 400"),
-        }
-    }
-
-    /// The subnet of an additional VIP does not exist.
-    pub(crate) fn unknown_additional_subnet(self, id: &str) -> OctaviaFault {
-        match self {
-            Self::V19 => OctaviaFault::validation(format!("Subnet {id} not found")),
-            Self::V10 | Self::V12 | Self::V14 | Self::V16 => {
-                OctaviaFault::Internal(format!("subnet not found (subnet id: {id})."))
-            }
-        }
-    }
-
     /// A source range of another family than those of the VIPs.
     pub(crate) fn other_family(self, cidr: &str, vips: &[String]) -> String {
         match vips {
@@ -84,8 +53,4 @@ impl OctaviaRelease {
     pub(crate) fn accepts_duplicate_members(self) -> bool {
         self == Self::V10
     }
-}
-
-fn provider_error(text: &str) -> OctaviaFault {
-    OctaviaFault::Internal(format!("Provider 'amphora' reports error: {text}"))
 }

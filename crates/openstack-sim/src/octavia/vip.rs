@@ -162,7 +162,7 @@ fn additional(
         // In other words than those about the first subnet.
         let release = world.load_balancing.release;
         let network_id = subnet_network(world, caller, subnet_id)
-            .map_err(|_| release.unknown_additional_subnet(subnet_id))?;
+            .map_err(|_| OctaviaFault::unknown_additional_subnet(release, subnet_id))?;
         if network_id != plan.network_id {
             return Err(OctaviaFault::validation("All VIP subnets must belong to the same network."));
         }
@@ -206,8 +206,9 @@ pub(crate) fn allocate(
                 ip_address: address.clone(),
             }));
             let port = vip_port(load_balancer, &plan.network_id, wanted);
-            let port_id = neutron::ports::create(world, port)
-                .map_err(|fault| world.load_balancing.release.refused_port(&fault, &world.new_id()))?;
+            let port_id = neutron::ports::create(world, port).map_err(|fault| {
+                OctaviaFault::refused_port(world.load_balancing.release, &fault, &world.new_id())
+            })?;
             (port_id, true)
         }
     };
