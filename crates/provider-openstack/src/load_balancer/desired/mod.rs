@@ -4,15 +4,13 @@
 //! balancer for good. So everything that Octavia checks is checked here first.
 
 mod affinity;
-mod application_protocol;
 mod capability;
 mod current;
-mod families;
 mod health_monitor;
 mod kept_members;
 mod members;
 mod metrics;
-mod ovn;
+mod notices;
 mod port;
 pub(crate) mod recreation;
 pub(crate) mod removed_members;
@@ -32,7 +30,7 @@ use openstack_ccm_core::service::{IpFamily, Service};
 use super::annotations::{FLOATING_IP, PORT_ID};
 use super::names::Names;
 use super::settings::node_address::family_of;
-use super::settings::{Aspect, Exposure, Faults, ReleaseSettings, Settings, UserTags};
+use super::settings::{Aspect, Exposure, Faults, ReleaseSettings, Settings};
 use crate::load_balancer::objects::{
     AdditionalVip, Desired, DesiredListener, Facts, Features, FloatingIpGoal, FloatingIpMarks,
     FloatingIpSpec, ListenerKey, LoadBalancerSpec, ObservedLoadBalancer, Ownership, Reclaim, Recovery,
@@ -90,14 +88,14 @@ fn build(sources: Sources<'_>) -> Result<Desired, Failure> {
     let mut notices = Vec::new();
     let load_balancer = load_balancer(sources, &mut notices);
     let listeners = listeners(sources, &mut notices)?;
-    notices.extend(families::notices(sources));
+    notices.extend(notices::of_families(sources));
     notices.extend(members::without_node_ports(sources));
     notices.extend(tls::notices(sources));
     notices.extend(affinity::notice(sources));
-    notices.extend(application_protocol::notice(sources));
+    notices.extend(notices::of_application_protocols(sources));
     notices.extend(health_monitor::notice(sources));
-    notices.extend(without_tags(sources));
-    notices.extend(ovn::notice(sources));
+    notices.extend(notices::of_tags(sources));
+    notices.extend(notices::of_ovn(sources));
     let serial = sources.settings.serial_api_calls;
     let additive = sources.facts.features.additive_batches;
     let floating_ip = floating_ip(sources);
@@ -115,17 +113,6 @@ fn build(sources: Sources<'_>) -> Result<Desired, Failure> {
         replaced_servers: BTreeSet::new(),
         recovery,
         notices,
-    })
-}
-
-/// Returns the warning if Octavia does not support the user's tags.
-fn without_tags(sources: Sources<'_>) -> Option<Notice> {
-    let UserTags { load_balancer, listener, pool, .. } = &sources.settings.user_tags;
-    let asked = [load_balancer, listener, pool].iter().any(|tags| !tags.is_empty());
-    (asked && !sources.facts.features.tags).then(|| {
-        let message =
-            "tags of load balancer, listeners and pools are ignored: they require Octavia API 2.5 or later";
-        Notice::warning(tls::NOT_SUPPORTED, message)
     })
 }
 
