@@ -5,7 +5,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use crate::octavia;
-use crate::octavia::release::OctaviaRelease;
+use crate::octavia::major_version::OctaviaRelease;
 use crate::seed;
 use crate::sim::Sim;
 use crate::world::World;

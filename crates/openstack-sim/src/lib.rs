@@ -58,7 +58,7 @@ pub use front_end::Rewrite;
 pub use lacks::Lack;
 pub use log::{Call, CallLog};
 pub use octavia::capacity::Capacity;
-pub use octavia::release::OctaviaRelease;
+pub use octavia::major_version::OctaviaRelease;
 pub use odd::OddCloud;
 pub use seed::{Node, PASSWORD, PROJECT, Seed, USER};
 pub use server::Server;

@@ -4,7 +4,7 @@ use http::StatusCode;
 use serde_json::{Value, json};
 
 use super::kind::ObjectKind;
-use super::release::OctaviaRelease;
+use super::major_version::OctaviaRelease;
 use crate::neutron::NeutronFault;
 use crate::python_repr::python_str;
 use crate::reply::Reply;

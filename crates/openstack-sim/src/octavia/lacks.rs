@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use super::release::OctaviaRelease;
+use super::major_version::OctaviaRelease;
 use crate::service::Service;
 
 /// A place in an answer, with the release from which on it is there. `[]` goes through a list; `*` is all that is in an object,

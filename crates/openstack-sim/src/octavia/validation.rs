@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::fault::OctaviaFault;
 use super::kind::ObjectKind;
-use super::release::OctaviaRelease;
+use super::major_version::OctaviaRelease;
 use crate::python_repr::python_repr;
 use crate::world::World;
 use crate::world::load_balancing::LoadBalancer;

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use super::members::Members;
 use super::operation::{Operation, OperationKind};
 use crate::octavia::capacity::Workload;
-use crate::octavia::release::OctaviaRelease;
+use crate::octavia::major_version::OctaviaRelease;
 
 /// Octavia's state.
 #[derive(Debug, Clone, Default)]

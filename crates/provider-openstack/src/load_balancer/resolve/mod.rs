@@ -10,7 +10,7 @@ mod floating;
 mod lookup;
 mod node_ports;
 mod provider;
-mod refusal;
+mod refused_creation;
 mod room;
 mod subnets;
 
@@ -38,7 +38,7 @@ use node_ports::NodePort;
 pub(super) use lookup::Lookup;
 pub(super) use node_ports::NodePorts;
 pub(super) use provider::counts_connections;
-pub(super) use refusal::Refusal;
+pub(super) use refused_creation::Refusal;
 
 /// How long networks, subnets, routers, providers, certificates, and that a quota is unlimited, are cached.
 const PLACE_LIFETIME: Duration = Duration::from_secs(600);
