@@ -1,18 +1,25 @@
-//! A plan says what will be done: planned anew after each of its steps, the rest of it comes out.
+//! A plan says what will be done: planned anew after each of its steps, the rest of it comes out, and carried to its end it leads where plans
+//! made after each step lead.
 
 use proptest::prelude::*;
 use tokio::time::Instant;
 
 use super::cloud_after;
+use super::oracle::assert_served;
 use super::states::{any_nodes, shape};
 use crate::load_balancer::objects::Desired;
-use crate::load_balancer::objects::step::{FloatingIpStep, ListenerStep, PoolStep, Step};
-use crate::load_balancer::plan::serve_beside;
+use crate::load_balancer::objects::step::{
+    FloatingIpStep, Handle, ListenerStep, LoadBalancerStep, MemberStep, MonitorStep, PoolStep, Step,
+};
 use crate::load_balancer::plan::tests::cloud::Cloud;
+use crate::load_balancer::plan::{Plan, Then, serve, serve_beside};
 use crate::load_balancer::state::attempts::RefusalRecord;
 
 /// More steps than any change of the test states takes.
 const BOUND: usize = 200;
+
+/// More plans than any change of the test states takes, each of them carried to its end.
+const PLANS: usize = 4;
 
 /// What is left of a plan after its first step, with the id that the answer gave.
 fn rest(steps: &[Step], cloud: &mut Cloud) -> Vec<String> {
@@ -47,6 +54,65 @@ fn is_news(step: &Step, rest: &[String], next: &[String]) -> bool {
     }
 }
 
+/// Gives what an earlier step made its id.
+fn bind(step: &mut Step, name: &str, made: &str) {
+    let handle = match step {
+        Step::Listener(
+            ListenerStep::Create { default_pool: Some(pool), .. }
+            | ListenerStep::SwapDefaultPool { pool, .. },
+        )
+        | Step::Member(
+            MemberStep::ReplaceAll { pool, .. }
+            | MemberStep::Add { pool, .. }
+            | MemberStep::Create { pool, .. },
+        )
+        | Step::Monitor(MonitorStep::Create { pool, .. }) => pool,
+        Step::FloatingIp(FloatingIpStep::Create { port, .. } | FloatingIpStep::Attach { port, .. }) => port,
+        _ => return,
+    };
+    if *handle == Handle::New(name.to_owned()) {
+        *handle = Handle::Id(made.to_owned());
+    }
+}
+
+/// Makes all steps of one plan, with the ids that answers gave, and plans nothing anew.
+fn carry_out(plan: Plan, cloud: &mut Cloud) {
+    let mut left = plan.steps;
+    left.reverse();
+    while let Some(step) = left.pop() {
+        cloud.apply(&step);
+        cloud.finish_pending();
+        let (name, id) = match step {
+            Step::Pool(PoolStep::Create { pool, .. }) => {
+                (pool.name, cloud.children().pools.last().expect("it was made").id.clone())
+            }
+            Step::LoadBalancer(LoadBalancerStep::Create { load_balancer, .. }) => {
+                let port = cloud.load_balancer().vip_port_id.clone();
+                (format!("VIP of {}", load_balancer.name), port.expect("it has a VIP"))
+            }
+            _ => continue,
+        };
+        left.iter_mut().for_each(|step| bind(step, &name, &id));
+    }
+}
+
+/// Whether a step comes only with another plan, after one of these steps.
+fn is_left_for_another_plan(step: &Step, made: &[Step], serial: bool) -> bool {
+    let was = |is_it: fn(&Step) -> bool| made.iter().any(is_it);
+    match step {
+        // Its tags name an id that nobody had.
+        Step::FloatingIp(FloatingIpStep::Tag { .. }) => {
+            was(|step| matches!(step, Step::FloatingIp(FloatingIpStep::Create { .. })))
+        }
+        // The note about a former listener goes when the new one serves.
+        Step::Pool(PoolStep::Update { .. }) => {
+            was(|step| matches!(step, Step::Listener(ListenerStep::Delete { .. })))
+        }
+        // Where Octavia takes no whole tree, the children follow the load balancer.
+        _ => serial && was(|step| matches!(step, Step::LoadBalancer(LoadBalancerStep::Create { .. }))),
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
@@ -78,5 +144,39 @@ proptest! {
             last = Some((step.clone(), rest(&plan.steps, &mut cloud)));
         }
         prop_assert!(false, "no end after {BOUND} steps");
+    }
+
+    /// One plan, carried to its end, leads to what is wanted. What is left for another plan is known.
+    #[test]
+    fn one_plan_carried_to_its_end_leads_where_plans_after_each_step_lead(
+        before in shape(any_nodes()),
+        between in shape(any_nodes()),
+        steps in 0..12_usize,
+        after in shape(any_nodes()),
+        serial in proptest::bool::ANY,
+    ) {
+        let desired = Desired { serial, ..after.desired() };
+        let mut cloud = cloud_after(&before, &between, steps, &[]);
+        let end = cloud.clone().converge(&desired, |_| {}).then;
+        for _ in 0..PLANS {
+            let plan = serve(&desired, &cloud.observed);
+            let (made, then) = (plan.steps.clone(), plan.then.clone());
+            carry_out(plan, &mut cloud);
+            let next = serve(&desired, &cloud.observed);
+            if next.steps.is_empty() {
+                prop_assert_eq!(&next.then, &end);
+                if end == Then::Done {
+                    assert_served(&desired, &cloud.observed);
+                }
+                return Ok(());
+            }
+            for step in &next.steps {
+                prop_assert!(
+                    then != Then::Done || is_left_for_another_plan(step, &made, serial),
+                    "{made:#?}\nwas planned, and then:\n{next}"
+                );
+            }
+        }
+        prop_assert!(false, "no end after {PLANS} plans");
     }
 }
