@@ -104,9 +104,9 @@ fn is_left_for_another_plan(step: &Step, made: &[Step], serial: bool) -> bool {
         Step::FloatingIp(FloatingIpStep::Tag { .. }) => {
             was(|step| matches!(step, Step::FloatingIp(FloatingIpStep::Create { .. })))
         }
-        // The note about a former listener goes when the new one serves.
+        // The note about a former listener goes when the new one serves; the former one may have been deleted by an earlier plan.
         Step::Pool(PoolStep::Update { .. }) => {
-            was(|step| matches!(step, Step::Listener(ListenerStep::Delete { .. })))
+            was(|step| matches!(step, Step::Listener(ListenerStep::Create { .. })))
         }
         // Where Octavia takes no whole tree, the children follow the load balancer.
         _ => serial && was(|step| matches!(step, Step::LoadBalancer(LoadBalancerStep::Create { .. }))),
