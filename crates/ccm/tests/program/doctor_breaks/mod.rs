@@ -51,6 +51,22 @@ const PINNED: &[(Kind, [&str; 2])] = &[
         Kind::Plain,
         ["egress to the pods and to the address", "a pod with other labels, and a slice that nobody updates"],
     ),
+    (
+        Kind::Udp,
+        [
+            "a pod with other labels, and a slice that nobody updates",
+            "egress of another namespace to the pods only",
+        ],
+    ),
+    // Half of the packets arrive.
+    (Kind::Proxy, ["external IP of the Service itself", "nginx: a rollout that is half done"]),
+    (
+        Kind::Proxy,
+        ["first listener leads to a pool with the other header", "nginx: a rollout that is half done"],
+    ),
+    (Kind::Overlay, ["pods of kube-proxy that are not replaced yet", "nginx: a rollout that is half done"]),
+    // The load balancer goes on sending what it sent.
+    (Kind::Traefik, ["a value that is none", "Traefik: by a file that nobody sees"]),
     // All nodes short-circuit it, and so apply the source ranges.
     (Kind::Ranges, ["nginx: no ConfigMap named", "gate on for one that does not know it"]),
     (Kind::Traefik, ["ingress from outside only", "old kube-proxy by tag and digest"]),
