@@ -316,7 +316,7 @@ mod tests {
 
     #[test]
     fn what_is_not_known_of_one_port_leaves_the_others() {
-        let doubt = unknown("it has no monitor").about(Scope::port(DNS), crate::code::Stops::All);
+        let doubt = unknown("it has no monitor").about(Scope::port(DNS), Stops::All);
         let conclusion = report(false, &[(Hop::Member, doubt)]).conclusion(Origin::Pod);
         let verdicts: Vec<&str> = conclusion.flows.iter().map(|flow| flow.end.verdict()).collect();
         assert_eq!(verdicts, ["no-fault-found", "not-known"]);
