@@ -4,7 +4,7 @@
 //! Service is enough. Without it the destination is the address of the load balancer, which only an `ipBlock` or a rule for all
 //! destinations matches.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
 use ipnet::IpNet;
@@ -17,22 +17,28 @@ use openstack_ccm_core::service::Protocol;
 
 use crate::facts::name_of;
 
-/// The destination of packets as a policy sees it.
+/// Who gets packets, as a policy sees it: the load balancer, or a pod behind the Service.
+#[derive(Clone, Debug)]
+pub struct Receiver {
+    pub address: IpAddr,
+    /// The port there.
+    pub port: i32,
+    /// The names that a pod gives to this port.
+    pub names: Vec<String>,
+    /// The labels of the pod; absent for an address outside the cluster.
+    pub labels: Option<BTreeMap<String, String>>,
+}
+
+/// The destination of packets.
 #[derive(Clone, Copy, Debug)]
 pub struct Destination<'a> {
-    /// The address of the load balancer, or those of the pods to which nodes short-circuit.
-    pub addresses: &'a [IpAddr],
-    /// The port there: one, or those of the pods.
-    pub ports: &'a [i32],
-    /// The names of ports of pods.
-    pub names: &'a [&'a str],
+    /// Any of them may get a packet.
+    pub receivers: &'a [Receiver],
     pub protocol: Protocol,
     /// The namespace of the Service.
     pub namespace: &'a str,
-    /// The labels of the pods behind the Service.
+    /// The labels that the Service selects.
     pub selector: &'a BTreeMap<String, String>,
-    /// Whether the destination is a pod behind the Service.
-    pub around: bool,
 }
 
 /// The policies, as `namespace/name`, that do not let their pods out to a load balancer.
@@ -51,8 +57,10 @@ pub fn shut_in(policies: &[NetworkPolicy], to: Destination<'_>) -> Shut {
     let egress: Vec<&NetworkPolicy> = policies.iter().filter(|policy| restricts_egress(policy)).collect();
     let mut found = Shut::default();
     for policy in &egress {
-        let is_allowed = |other: &&NetworkPolicy| is_for_all_of(other, policy) && allows(other, to);
-        if egress.iter().any(is_allowed) {
+        let gets_out = |receiver: &Receiver| {
+            egress.iter().any(|other| is_for_all_of(other, policy) && allows(other, receiver, to))
+        };
+        if to.receivers.iter().all(gets_out) {
             continue;
         }
         let is_neighbour = namespace(policy) == to.namespace && !is_of_application(policy, to.selector);
@@ -104,37 +112,34 @@ fn rules(policy: &NetworkPolicy) -> &[NetworkPolicyEgressRule] {
     policy.spec.as_ref().and_then(|spec| spec.egress.as_deref()).unwrap_or_default()
 }
 
-/// Returns whether a policy lets packets out to the destination.
-fn allows(policy: &NetworkPolicy, to: Destination<'_>) -> bool {
+/// Returns whether a policy lets packets out to a receiver.
+fn allows(policy: &NetworkPolicy, receiver: &Receiver, to: Destination<'_>) -> bool {
     rules(policy).iter().any(|rule| {
         let peers = rule.to.as_deref().unwrap_or_default();
         let is_peer = |peer: &NetworkPolicyPeer| {
-            let is_block = !to.addresses.is_empty() && to.addresses.iter().all(|one| is_in_block(peer, *one));
-            is_block || (to.around && is_pod(policy, peer, to))
+            is_in_block(peer, receiver.address)
+                || receiver.labels.as_ref().is_some_and(|labels| is_pod(policy, peer, to.namespace, labels))
         };
-        allows_ports(rule.ports.as_deref(), to.protocol, to.ports, to.names)
+        allows_port(rule.ports.as_deref(), to.protocol, receiver)
             && (peers.is_empty() || peers.iter().any(is_peer))
     })
 }
 
-/// Returns whether the ports of a rule include these, which have numbers and, at a pod, names.
-fn allows_ports(
-    rule: Option<&[NetworkPolicyPort]>,
-    protocol: Protocol,
-    numbers: &[i32],
-    names: &[&str],
-) -> bool {
+/// Returns whether the ports of a rule include that of a receiver.
+fn allows_port(rule: Option<&[NetworkPolicyPort]>, protocol: Protocol, receiver: &Receiver) -> bool {
     let rule = rule.unwrap_or_default();
-    let fits = |one: &NetworkPolicyPort, number: i32| {
+    let fits = |one: &NetworkPolicyPort| {
         one.protocol.as_deref().unwrap_or("TCP") == protocol.as_str()
             && match &one.port {
                 None => true,
-                Some(IntOrString::Int(first)) => (*first..=one.end_port.unwrap_or(*first)).contains(&number),
+                Some(IntOrString::Int(first)) => {
+                    (*first..=one.end_port.unwrap_or(*first)).contains(&receiver.port)
+                }
                 // A named port is a port of a pod: an address outside has none.
-                Some(IntOrString::String(name)) => names.contains(&name.as_str()),
+                Some(IntOrString::String(name)) => receiver.names.contains(name),
             }
     };
-    rule.is_empty() || numbers.iter().all(|number| rule.iter().any(|one| fits(one, *number)))
+    rule.is_empty() || rule.iter().any(fits)
 }
 
 fn is_in_block(peer: &NetworkPolicyPeer, address: IpAddr) -> bool {
@@ -146,20 +151,25 @@ fn is_in_block(peer: &NetworkPolicyPeer, address: IpAddr) -> bool {
 /// Returns whether a policy lets packets out to the pods behind the Service, on some port.
 fn allows_pods(policy: &NetworkPolicy, to: Destination<'_>) -> bool {
     let mut peers = rules(policy).iter().flat_map(|rule| rule.to.as_deref().unwrap_or_default());
-    peers.any(|peer| is_pod(policy, peer, to))
+    peers.any(|peer| is_pod(policy, peer, to.namespace, to.selector))
 }
 
-/// Returns whether a peer of a policy selects the pods behind the Service.
-fn is_pod(policy: &NetworkPolicy, peer: &NetworkPolicyPeer, to: Destination<'_>) -> bool {
+/// Returns whether a peer of a policy selects pods with these labels in a namespace.
+fn is_pod(
+    policy: &NetworkPolicy,
+    peer: &NetworkPolicyPeer,
+    home: &str,
+    labels: &BTreeMap<String, String>,
+) -> bool {
     let same_namespace = match &peer.namespace_selector {
-        None => namespace(policy) == to.namespace,
+        None => namespace(policy) == home,
         Some(selector) => {
             let name =
                 selector.match_labels.as_ref().and_then(|labels| labels.get("kubernetes.io/metadata.name"));
-            selects_all(selector) || name.is_some_and(|name| name == to.namespace)
+            selects_all(selector) || name.is_some_and(|name| name == home)
         }
     };
-    let selected = peer.pod_selector.as_ref().is_none_or(|selector| is_selected(selector, to.selector));
+    let selected = peer.pod_selector.as_ref().is_none_or(|selector| is_selected(selector, labels));
     peer.ip_block.is_none() && same_namespace && selected
 }
 
@@ -168,17 +178,11 @@ fn is_pod(policy: &NetworkPolicy, peer: &NetworkPolicyPeer, to: Destination<'_>)
 pub struct Entry<'a> {
     /// The namespace of the pods.
     pub namespace: &'a str,
-    /// The labels of the pods.
-    pub labels: &'a BTreeMap<String, String>,
-    /// The ports of the pods, by number.
-    pub numbers: &'a [i32],
-    /// The names of the same ports.
-    pub names: &'a [&'a str],
+    /// The pods, any of which may get a packet.
+    pub pods: &'a [Receiver],
     pub protocol: Protocol,
     /// The source networks of the packets.
     pub sources: &'a [IpNet],
-    /// The addresses of pods.
-    pub pods: &'a [IpAddr],
 }
 
 /// The effect of policies for ingress on these packets.
@@ -194,12 +198,29 @@ pub struct Entrance {
     pub by_network: bool,
 }
 
-/// Evaluates the policies for ingress of packets to pods. Policies for the same pods are additive.
+/// Evaluates the policies for ingress of packets to pods.
 pub fn entrance(policies: &[NetworkPolicy], to: Entry<'_>) -> Entrance {
+    let each: Vec<Entrance> = to.pods.iter().map(|pod| entrance_of(policies, pod, to)).collect();
+    let together = |of: fn(&Entrance) -> Option<bool>| {
+        let first = each.first().map_or(Some(true), of);
+        first.filter(|_| each.iter().all(|one| of(one) == first))
+    };
+    let names: BTreeSet<&String> = each.iter().flat_map(|one| &one.policies).collect();
+    Entrance {
+        policies: names.into_iter().cloned().collect(),
+        open: together(|one| one.open),
+        to_pods: together(|one| one.to_pods),
+        by_network: each.iter().any(|one| one.by_network),
+    }
+}
+
+/// Evaluates the policies for one pod; those that select it are additive.
+fn entrance_of(policies: &[NetworkPolicy], pod: &Receiver, to: Entry<'_>) -> Entrance {
+    let labels = pod.labels.clone().unwrap_or_default();
     let selecting: Vec<&NetworkPolicy> = policies
         .iter()
         .filter(|policy| {
-            namespace(policy) == to.namespace && restricts_ingress(policy) && selects(policy, to.labels)
+            namespace(policy) == to.namespace && restricts_ingress(policy) && selects(policy, &labels)
         })
         .collect();
     if selecting.is_empty() {
@@ -208,8 +229,7 @@ pub fn entrance(policies: &[NetworkPolicy], to: Entry<'_>) -> Entrance {
     let rules = selecting
         .iter()
         .flat_map(|policy| policy.spec.as_ref().and_then(|spec| spec.ingress.as_deref()).unwrap_or_default());
-    let fits = |ports: Option<&[NetworkPolicyPort]>| allows_ports(ports, to.protocol, to.numbers, to.names);
-    let rules: Vec<_> = rules.filter(|rule| fits(rule.ports.as_deref())).collect();
+    let rules: Vec<_> = rules.filter(|rule| allows_port(rule.ports.as_deref(), to.protocol, pod)).collect();
     let peers = || rules.iter().flat_map(|rule| rule.from.as_deref().unwrap_or_default());
     let from_everywhere = rules.iter().any(|rule| rule.from.as_ref().is_none_or(Vec::is_empty));
     let admitted = |source: &&IpNet| {
@@ -244,8 +264,8 @@ fn is_every_pod(peer: &NetworkPolicyPeer) -> bool {
 }
 
 /// Returns whether a peer admits some pods: the addresses of the pods behind the Service stand for those of all pods.
-fn lets_in_pods(peer: &NetworkPolicyPeer, pods: &[IpAddr]) -> bool {
-    peer.ip_block.is_none() || pods.is_empty() || pods.iter().any(|pod| is_in_block(peer, *pod))
+fn lets_in_pods(peer: &NetworkPolicyPeer, pods: &[Receiver]) -> bool {
+    peer.ip_block.is_none() || pods.iter().any(|pod| is_in_block(peer, pod.address))
 }
 
 fn restricts_ingress(policy: &NetworkPolicy) -> bool {
@@ -293,19 +313,22 @@ mod tests {
 
     fn found(policies: &[NetworkPolicy]) -> Shut {
         let selector = BTreeMap::from([("app".to_owned(), "nginx".to_owned())]);
-        let address = "203.0.113.10".parse().unwrap();
-        shut_in(
-            policies,
-            Destination {
-                addresses: &[address],
-                ports: &[443],
-                names: &[],
-                protocol: Protocol::Tcp,
-                namespace: "ingress",
-                selector: &selector,
-                around: false,
-            },
-        )
+        let to =
+            Receiver { address: "203.0.113.10".parse().unwrap(), port: 443, names: Vec::new(), labels: None };
+        shut_in(policies, destination(&[to], &selector))
+    }
+
+    fn destination<'a>(receivers: &'a [Receiver], selector: &'a BTreeMap<String, String>) -> Destination<'a> {
+        Destination { receivers, protocol: Protocol::Tcp, namespace: "ingress", selector }
+    }
+
+    fn nginx() -> Receiver {
+        Receiver {
+            address: "10.244.1.7".parse().unwrap(),
+            port: 8443,
+            names: vec!["https".to_owned()],
+            labels: Some(BTreeMap::from([("app".to_owned(), "nginx".to_owned())])),
+        }
     }
 
     fn to_pods() -> Value {
@@ -348,18 +371,8 @@ mod tests {
     }
 
     fn entered(policies: &[NetworkPolicy]) -> (Option<bool>, Option<bool>) {
-        let labels = BTreeMap::from([("app".to_owned(), "nginx".to_owned())]);
         let sources = ["10.0.0.11/32".parse().unwrap(), "10.0.0.12/32".parse().unwrap()];
-        let (numbers, names) = ([8443], ["https"]);
-        let to = Entry {
-            namespace: "ingress",
-            labels: &labels,
-            numbers: &numbers,
-            names: &names,
-            protocol: Protocol::Tcp,
-            sources: &sources,
-            pods: &["10.244.1.7".parse().unwrap()],
-        };
+        let to = Entry { namespace: "ingress", pods: &[nginx()], protocol: Protocol::Tcp, sources: &sources };
         let entrance = entrance(policies, to);
         (entrance.open, entrance.to_pods)
     }
@@ -397,16 +410,17 @@ mod tests {
     #[case::the_address(json!([{"to": [{"ipBlock": {"cidr": "203.0.113.10/32"}}]}]), true)]
     fn around_the_load_balancer_a_policy_has_to_name_the_pods(#[case] egress: Value, #[case] shut: bool) {
         let selector = BTreeMap::from([("app".to_owned(), "nginx".to_owned())]);
-        let to = Destination {
-            addresses: &["10.244.1.7".parse().unwrap()],
-            ports: &[8443],
-            names: &["https"],
-            protocol: Protocol::Tcp,
-            namespace: "ingress",
-            selector: &selector,
-            around: true,
-        };
-        let found = shut_in(&[policy("ingress", &json!({}), &egress)], to);
+        let to = [nginx()];
+        let found = shut_in(&[policy("ingress", &json!({}), &egress)], destination(&to, &selector));
         assert_eq!(!found.users.is_empty(), shut);
+    }
+
+    /// A slice may be older than the labels of its pod.
+    #[test]
+    fn what_gets_the_packets_counts_and_not_what_the_service_selects() {
+        let selector = nginx().labels.unwrap();
+        let to = [nginx(), Receiver { labels: Some(BTreeMap::new()), ..nginx() }];
+        let found = shut_in(&[policy("ingress", &json!({}), &to_pods())], destination(&to, &selector));
+        assert_eq!(found.users, ["ingress/p"]);
     }
 }

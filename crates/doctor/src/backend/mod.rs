@@ -42,6 +42,18 @@ pub enum Expectation {
     NotKnown(String),
 }
 
+impl Expectation {
+    /// Returns whether connections with the header, or without it, are served; absent where that is not seen.
+    pub(crate) fn takes(&self, header: bool) -> Option<bool> {
+        match self {
+            Self::Required | Self::Distrusted { required: true } => Some(header),
+            Self::Either | Self::Distrusted { required: false } => Some(true),
+            Self::Off => Some(!header),
+            Self::NotSeen(_) | Self::NotKnown(_) => None,
+        }
+    }
+}
+
 /// What an application makes of the header, and the evidence.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Judgement {

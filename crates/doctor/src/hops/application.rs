@@ -1,7 +1,6 @@
 //! Hop 9: whether the application reads the PROXY protocol header.
 
-use super::behind::Application;
-use super::look::Look;
+use super::look::{Application, Look};
 use crate::backend::{Expectation, Judgement, UNKNOWN};
 use crate::code::{Code, Stops};
 use crate::facts::ServedBy;
@@ -38,7 +37,7 @@ fn header(look: &Look<'_>) -> Result<Answer, Answer> {
         return Ok(gap(Gap::HeaderNotSeen, text).into());
     }
     let none = || skipped("no header is sent, and there is no pod");
-    Ok(Answer::each(look.applications(), none, |one| judged(look, &one)))
+    Ok(Answer::each(&look.applications, none, |one| judged(look, one)))
 }
 
 fn judged(look: &Look<'_>, application: &Application) -> Check {

@@ -5,43 +5,48 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
 use ipnet::IpNet;
-use k8s_openapi::api::core::v1::{Pod, ServicePort};
+use k8s_openapi::api::core::v1::{ContainerPort, LoadBalancerIngress, Pod, ServicePort};
 use k8s_openapi::api::discovery::v1::{Endpoint, EndpointSlice};
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use openstack_ccm_core::service::Protocol;
 
-use super::look::{Look, destination};
-use crate::backend::{Entrance, Expectation, Judgement, judge};
-use crate::facts::{Basis, PathFact};
+use super::look::{Application, Look};
+use crate::backend::{Entrance, Judgement, judge};
+use crate::facts::Basis;
 use crate::hop::Port;
+use crate::leftovers::external_ips_of;
+use crate::policy::Receiver;
 
-/// What the application makes of connections to some ports.
-pub(super) struct Application {
-    pub(super) ports: BTreeSet<Port>,
-    /// Whether the load balancer sends the header.
-    pub(super) header: bool,
-    pub(super) judgement: Judgement,
-    /// Whether this is true of all its pods.
-    pub(super) of_all: bool,
+/// A pod, or something else, that gets the packets to a port of the Service.
+pub(super) struct Target<'a> {
+    pub(super) address: IpAddr,
+    pub(super) number: i32,
+    /// Absent where no pod is known to have the address.
+    pub(super) pod: Option<&'a Pod>,
 }
 
 impl Look<'_> {
-    /// Returns whether the application also accepts packets that bypass the load balancer.
-    pub(super) fn takes_both(&self, path: &PathFact) -> bool {
-        let applications = self.applications();
-        let mut with_header = applications.iter().filter(|one| one.header).peekable();
-        path.header
-            && with_header.peek().is_some()
-            && with_header.all(|one| {
-                matches!(
-                    one.judgement.expects,
-                    Expectation::Either | Expectation::Distrusted { required: false } | Expectation::Off
-                )
-            })
+    /// Finds the ports at which the application also serves packets that bypass the load balancer.
+    pub(super) fn judge_bypassed(&self) -> BTreeMap<Port, bool> {
+        let (header, at) = self.path().map_or((false, None), |path| (path.header, Some(path)));
+        let served = |port: Port| {
+            if port.protocol != Protocol::Tcp || (header && at.is_some_and(|path| !path.sends_header(port))) {
+                return Some((port, true));
+            }
+            let takes = self.takes(port, false);
+            (header && takes.contains(&true)).then(|| (port, !takes.contains(&false)))
+        };
+        self.ports().filter_map(|(port, _)| served(port)).collect()
+    }
+
+    /// Returns what different pods do at a port: whether they serve connections that come with the header, or without it.
+    pub(super) fn takes(&self, port: Port, header: bool) -> BTreeSet<bool> {
+        let applications = self.applications.iter().filter(|one| one.ports.contains(&port));
+        applications.map(|one| one.judgement.expects.takes(header) == Some(true)).collect()
     }
 
     /// Judges the application at each TCP port, by each of its pods.
-    pub(super) fn applications(&self) -> Vec<Application> {
+    pub(super) fn judge_applications(&self) -> Vec<Application> {
         let Ok(backend) = &self.facts.backend else { return Vec::new() };
         let sources = self.sources();
         let nodes: Vec<IpAddr> = self.cluster.node_addresses().collect();
@@ -49,13 +54,9 @@ impl Look<'_> {
         for (port, spec) in self.ports().filter(|(port, _)| port.protocol == Protocol::Tcp) {
             let header = self.path().is_ok_and(|path| path.sends_header(port));
             let mut found: Vec<Judgement> = Vec::new();
-            for pod in self.serving(&backend.pods) {
-                let entrance = Entrance {
-                    target: target_of(spec, pod),
-                    service_port: port.number,
-                    sources: &sources,
-                    nodes: &nodes,
-                };
+            for (pod, target) in self.serving(port, spec, &backend.pods) {
+                let entrance =
+                    Entrance { target, service_port: port.number, sources: &sources, nodes: &nodes };
                 let judgement = judge(backend, pod, entrance);
                 // Pods of one kind differ by their names alone.
                 let same =
@@ -78,19 +79,50 @@ impl Look<'_> {
         all
     }
 
-    /// Returns the pods that get packets: those of endpoints, or all where no endpoint names one.
-    fn serving<'b>(&self, pods: &'b [Pod]) -> Vec<&'b Pod> {
-        let endpoints: Vec<&Endpoint> = self.facts.slices.iter().flatten().flat_map(endpoints).collect();
-        let serves = |pod: &&Pod| endpoints.iter().any(|endpoint| is_of(endpoint, pod));
-        let named: Vec<&Pod> = pods.iter().filter(serves).collect();
-        if named.is_empty() { pods.iter().collect() } else { named }
+    /// Returns the pods that get the packets to a port, and their ports: those of endpoints, or all where no endpoint names one.
+    fn serving<'b>(&'b self, port: Port, spec: &ServicePort, pods: &'b [Pod]) -> Vec<(&'b Pod, i32)> {
+        let of = |target: Target<'b>| Some((target.pod?, target.number));
+        let named: Vec<(&Pod, i32)> = self.targets(port).into_iter().filter_map(of).collect();
+        if named.is_empty() { pods.iter().map(|pod| (pod, target_of(spec, pod))).collect() } else { named }
     }
 
-    /// Returns the labels of the pods behind the Service, or those that it selects.
-    pub(super) fn pod_labels(&self) -> BTreeMap<String, String> {
-        let pod = self.facts.backend.as_ref().ok().and_then(|backend| backend.pods.first());
-        let of_pod = pod.and_then(|pod| pod.metadata.labels.clone());
-        of_pod.or_else(|| self.facts.service.spec.as_ref()?.selector.clone()).unwrap_or_default()
+    /// Lists what gets the packets to a port.
+    pub(super) fn targets(&self, port: Port) -> Vec<Target<'_>> {
+        let Some((_, spec)) = self.ports().find(|(one, _)| *one == port) else { return Vec::new() };
+        let pods: &[Pod] = self.facts.backend.as_ref().map_or(&[], |backend| &backend.pods);
+        let slices = self.facts.slices.as_deref().unwrap_or_default();
+        let of_endpoint = |(slice, endpoint): (&EndpointSlice, &'_ Endpoint)| {
+            let pod = pods.iter().find(|pod| is_of(endpoint, pod));
+            let addresses = endpoint.addresses.iter().filter_map(|address| address.parse().ok());
+            let at = |address: IpAddr| {
+                numbers(slice, port, spec).into_iter().map(move |number| Target { address, number, pod })
+            };
+            addresses.flat_map(at).collect::<Vec<_>>()
+        };
+        used(slices).flat_map(of_endpoint).collect()
+    }
+
+    /// Returns what gets the packets to a port as policies see it: a pod that is not known is what the Service asks for.
+    pub(super) fn receivers(&self, port: Port) -> Vec<Receiver> {
+        let spec = self.ports().find(|(one, _)| *one == port).map(|(_, spec)| spec);
+        let named = || match spec.and_then(|spec| spec.target_port.clone()) {
+            Some(IntOrString::String(name)) => vec![name],
+            _ => Vec::new(),
+        };
+        let receiver = |Target { address, number, pod }: Target<'_>| Receiver {
+            address,
+            port: number,
+            names: pod.map_or_else(named, |pod| names_of(pod, number, port.protocol)),
+            labels: Some(
+                pod.map_or_else(|| self.selector(), |pod| pod.metadata.labels.clone().unwrap_or_default()),
+            ),
+        };
+        self.targets(port).into_iter().map(receiver).collect()
+    }
+
+    /// Returns the labels that the Service selects.
+    pub(super) fn selector(&self) -> BTreeMap<String, String> {
+        self.facts.service.spec.as_ref().and_then(|spec| spec.selector.clone()).unwrap_or_default()
     }
 
     /// Returns the networks from which packets reach a pod through the load balancer.
@@ -109,45 +141,73 @@ impl Look<'_> {
         sources.into_iter().collect()
     }
 
-    /// Lists the destinations to which all nodes send packets around the load balancer: by the mode, or because no service proxy honours
+    /// Finds the destinations to which nodes send packets around the load balancer: by the mode, or because service proxies do not honour
     /// the mode, and it does no harm.
-    pub(super) fn around(&self) -> Vec<String> {
-        let mut nodes = self.cluster.live_nodes().peekable();
-        let strays = self.left_to().is_none()
-            && nodes.peek().is_some()
-            && nodes.all(|node| !node.honours && node.basis != Basis::Guessed)
-            && !self.needs_load_balancer();
-        let by_address = self.entries.iter().filter(|entry| strays && entry.ip.is_some());
-        self.short_circuited().chain(by_address).filter_map(destination).collect()
+    pub(super) fn judge_around(&self) -> BTreeMap<String, bool> {
+        let mut nodes = self.cluster.live_nodes();
+        let some = self.left_to().is_none() && nodes.any(|node| !node.honours) && !self.needs_load_balancer();
+        let all = self.cluster.live_nodes().all(|node| !node.honours && node.basis != Basis::Guessed);
+        let external: Vec<&String> = external_ips_of(&self.facts.service).collect();
+        let of_entry = |entry: &LoadBalancerIngress| {
+            let address = entry.ip.clone()?;
+            let by_mode = self.short_circuited().any(|one| one == entry) || external.contains(&&address);
+            (by_mode || some).then_some((address, by_mode || all))
+        };
+        self.entries.iter().filter_map(of_entry).collect()
     }
 
-    /// Returns whether what bypasses the load balancer is lost.
+    /// Returns whether what bypasses the load balancer is lost, at least at some ports and pods.
     pub(super) fn needs_load_balancer(&self) -> bool {
-        self.path().map_or(true, |path| path.needs.is_some() && !self.takes_both(path))
-    }
-
-    /// Returns the addresses of ready endpoints, and the numbers and names of their ports, to which a port of the Service leads.
-    pub(super) fn endpoints_of(&self, port: Port) -> (Vec<IpAddr>, Vec<i32>, Vec<String>) {
-        let slices = || self.facts.slices.iter().flatten();
-        let addresses = slices().flat_map(endpoints).flat_map(|one| &one.addresses);
-        let addresses = addresses.filter_map(|one| one.parse().ok()).collect();
-        let name = |spec: &ServicePort| spec.name.clone().unwrap_or_default();
-        let own = self.ports().find(|(one, _)| *one == port).map(|(_, spec)| spec);
-        let of_slices = slices().flat_map(|slice| slice.ports.iter().flatten());
-        let ports = of_slices
-            .filter(|one| own.is_some_and(|own| one.name.clone().unwrap_or_default() == name(own)))
-            .filter_map(|one| one.port);
-        let named = own.and_then(|own| match &own.target_port {
-            Some(IntOrString::String(name)) => Some(name.clone()),
-            _ => None,
-        });
-        (addresses, ports.collect(), named.into_iter().collect())
+        let is_lost = || self.ports().any(|(port, _)| self.bypassed.get(&port) != Some(&true));
+        self.path().map_or(true, |path| path.needs.is_some() && is_lost())
     }
 }
 
 /// Lists the endpoints of a slice, which may have null in place of a list.
 pub(super) fn endpoints(slice: &EndpointSlice) -> impl Iterator<Item = &Endpoint> {
     slice.endpoints.iter().flatten()
+}
+
+/// Lists the endpoints that get packets, each with its slice. As in kube-proxy these are ready endpoints, or, if there are none, endpoints
+/// that terminate and still serve.
+pub(super) fn used(slices: &[EndpointSlice]) -> impl Iterator<Item = (&EndpointSlice, &Endpoint)> {
+    let some_are_ready = slices.iter().flat_map(endpoints).any(is_ready);
+    let all = slices.iter().flat_map(|slice| endpoints(slice).map(move |endpoint| (slice, endpoint)));
+    all.filter(move |(_, one)| if some_are_ready { is_ready(one) } else { still_serves(one) })
+}
+
+/// Returns whether an endpoint is ready; as in kube-proxy, an absent condition counts as ready.
+pub(super) fn is_ready(endpoint: &Endpoint) -> bool {
+    endpoint.conditions.as_ref().and_then(|conditions| conditions.ready).unwrap_or(true)
+}
+
+fn still_serves(endpoint: &Endpoint) -> bool {
+    let conditions = endpoint.conditions.as_ref();
+    conditions.is_some_and(|one| one.serving == Some(true) && one.terminating == Some(true))
+}
+
+/// Returns the ports of a slice for a port of the Service: as in kube-proxy, ports of the same name and protocol.
+pub(super) fn numbers(slice: &EndpointSlice, port: Port, spec: &ServicePort) -> Vec<i32> {
+    let name = spec.name.as_deref().unwrap_or_default();
+    let of_slice = slice.ports.iter().flatten().filter(|one| {
+        one.name.as_deref().unwrap_or_default() == name
+            && one.protocol.as_deref().unwrap_or("TCP") == port.protocol.as_str()
+    });
+    of_slice.filter_map(|one| one.port).collect()
+}
+
+/// Lists the ports that the containers of a pod declare.
+pub(super) fn declared(pod: &Pod) -> impl Iterator<Item = &ContainerPort> {
+    let containers = pod.spec.iter().flat_map(|spec| &spec.containers);
+    containers.flat_map(|container| container.ports.iter().flatten())
+}
+
+/// Returns the names that a pod gives to a port.
+fn names_of(pod: &Pod, number: i32, protocol: Protocol) -> Vec<String> {
+    let is_it = |port: &&ContainerPort| {
+        port.container_port == number && port.protocol.as_deref().unwrap_or("TCP") == protocol.as_str()
+    };
+    declared(pod).filter(is_it).filter_map(|port| port.name.clone()).collect()
 }
 
 /// Returns whether an endpoint is of a pod: by its reference, or by its address.
@@ -166,9 +226,8 @@ fn target_of(spec: &ServicePort, pod: &Pod) -> i32 {
     match &spec.target_port {
         Some(IntOrString::Int(number)) => *number,
         Some(IntOrString::String(name)) => {
-            let containers = pod.spec.iter().flat_map(|spec| &spec.containers);
-            let mut ports = containers.flat_map(|one| one.ports.iter().flatten());
-            ports.find(|port| port.name.as_ref() == Some(name)).map_or(0, |port| port.container_port)
+            let port = declared(pod).find(|port| port.name.as_ref() == Some(name));
+            port.map_or(0, |port| port.container_port)
         }
         None => spec.port,
     }

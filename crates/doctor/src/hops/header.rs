@@ -50,6 +50,7 @@ fn pool(look: &Look<'_>, cloud: &CloudFacts, path: &PathFact, port: Port) -> Che
         .seen(format!("pool {}", pool.pool.id), "protocol", actual.as_str())
         .seen(look.object(), "the path", path.source.clone())
         .at(port)
+        .surely(!look.takes(port, is_proxy_protocol(actual)).contains(&true))
         .into()
 }
 

@@ -9,6 +9,7 @@ use openstack_ccm_core::text::some_of;
 use openstack_ccm_manager::dial::DialResult;
 use openstack_ccm_openstack_api::octavia::{ListenerProtocol, PoolProtocol};
 
+use crate::backend::Judgement;
 use crate::code::Stops;
 use crate::facts::{
     CloudFacts, ClusterFacts, Forecast, ForeignPolicy, Host, Looked, NodeFact, PathFact, PoolFact, ServedBy,
@@ -27,14 +28,41 @@ pub(super) struct Look<'a> {
     pub(super) entries: &'a [LoadBalancerIngress],
     /// The requirements of the path, or, where a setting is invalid, those that the load balancer keeps.
     pub(super) path: Looked<PathFact>,
+    /// What the application makes of connections.
+    pub(super) applications: Vec<Application>,
+    /// Ports at which the application also serves packets that bypass the load balancer, each with whether all its pods do.
+    pub(super) bypassed: BTreeMap<Port, bool>,
+    /// Destinations to which nodes send packets around the load balancer, each with whether certainly all nodes do.
+    pub(super) around: BTreeMap<String, bool>,
+}
+
+/// What the application makes of connections to some ports.
+pub(super) struct Application {
+    pub(super) ports: BTreeSet<Port>,
+    /// Whether the load balancer sends the header.
+    pub(super) header: bool,
+    pub(super) judgement: Judgement,
+    /// Whether this is true of all its pods.
+    pub(super) of_all: bool,
 }
 
 impl<'a> Look<'a> {
     pub(super) fn new(cluster: &'a ClusterFacts, facts: &'a ServiceFacts) -> Self {
-        let mut look = Self { cluster, facts, entries: entries(&facts.service), path: facts.path.clone() };
+        let mut look = Self {
+            cluster,
+            facts,
+            entries: entries(&facts.service),
+            path: facts.path.clone(),
+            applications: Vec::new(),
+            bypassed: BTreeMap::new(),
+            around: BTreeMap::new(),
+        };
         if let Some(kept) = look.kept_path() {
             look.path = Ok(kept);
         }
+        look.applications = look.judge_applications();
+        look.bypassed = look.judge_bypassed();
+        look.around = look.judge_around();
         look
     }
 

@@ -57,8 +57,8 @@ pub fn walk(cluster: &ClusterFacts, facts: &ServiceFacts) -> Report {
     Report {
         subject: look.key(),
         destinations: look.destinations(),
-        around: look.around(),
-        may_stray: node::may_stray(&look),
+        around: look.around.clone(),
+        bypassed: look.bypassed.clone(),
         hostnames: look.hostnames(),
         answered: look.answered(),
         not_from: flows.iter().map(|flow| (flow.clone(), way::kept_from(&look, flow).others)).collect(),

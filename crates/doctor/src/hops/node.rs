@@ -12,6 +12,7 @@ use crate::code::{Code, Stops};
 use crate::facts::Basis;
 use crate::finding::{Check, Finding, ok, skipped, unknown, unseen};
 use crate::hop::Scope;
+use crate::leftovers::external_ips_of;
 use crate::question::{Answer, questions, read};
 use openstack_ccm_core::text::some_of;
 use openstack_ccm_manager::dial::DialResult;
@@ -77,19 +78,16 @@ fn proxies(look: &Look<'_>) -> Result<Answer, Answer> {
     Ok(Answer::each(groups(look), || unknown("the cluster has no nodes"), judge))
 }
 
-/// Returns whether some nodes may bypass the load balancer although the status forbids it, and that does no harm.
-pub(super) fn may_stray(look: &Look<'_>) -> bool {
-    let mut nodes = look.cluster.live_nodes();
-    look.by_proxy() && !look.needs_load_balancer() && nodes.any(|node| !node.honours)
-}
-
 /// Judges the source ranges, which a node that short-circuits an address applies to its pods and its own processes.
 fn ranges(look: &Look<'_>) -> Answer {
     let spec = look.facts.service.spec.as_ref();
     let ranges = spec.and_then(|spec| spec.load_balancer_source_ranges.as_ref());
     let ranges: Vec<IpNet> =
         ranges.into_iter().flatten().filter_map(|range| range.trim().parse().ok()).collect();
-    if ranges.is_empty() || !look.short_circuit() {
+    let mut around = look.around.clone();
+    // They do not count for `externalIPs`.
+    around.retain(|to, _| external_ips_of(&look.facts.service).all(|ip| ip != to));
+    if ranges.is_empty() || around.is_empty() {
         return skipped("nodes apply no source ranges").into();
     }
     // The pods behind the Service stand for the other pods, whose addresses are in the same networks.
@@ -111,12 +109,12 @@ fn ranges(look: &Look<'_>) -> Answer {
         format!("nodes accept connections only from {}, which does not include {who}", some_of(&shown, 3)),
     )
     .seen("Service", "spec.loadBalancerSourceRanges", some_of(&shown, 5));
-    match (pods_in, nodes_in) {
-        (false, true) => finding.stops(Stops::Pods),
-        (true, false) => finding.surely(false),
-        _ => finding,
-    }
-    .into()
+    let finding = if nodes_in { finding.stops(Stops::Pods) } else { finding.surely(!pods_in) };
+    let of_each = |(to, all): (String, bool)| {
+        let surely = finding.surely && all;
+        finding.clone().to(to).surely(surely).into()
+    };
+    Answer::each(around, || skipped("nodes apply no source ranges"), of_each)
 }
 
 type Group<'a> = (bool, Basis, &'a str, &'a str);

@@ -156,7 +156,7 @@ fn needed(look: &Look<'_>, path: &PathFact, needs: &str) -> Answer {
     if around.is_empty() {
         return ok(format!("nodes do not short-circuit it, and {needs}")).into();
     }
-    if look.takes_both(path) {
+    if !look.needs_load_balancer() {
         return ok("nodes may short-circuit, and the application takes connections without the header")
             .into();
     }
@@ -350,7 +350,9 @@ fn external_ips(look: &Look<'_>) -> Answer {
             let finding = Finding::new(Code::D208, text)
                 .seen(format!("Service {}", name_of(&service.metadata)), "spec.externalIPs", ip)
                 .fix(without_external_ip(service, ip));
-            found.push(finding.at(flow.port).to(flow.to).into());
+            let is_own = name_of(&service.metadata) == look.key();
+            let stops = if is_own { Stops::Bypassing } else { Stops::Inside };
+            found.push(finding.at(flow.port).to(flow.to).stops(stops).into());
         }
     }
     Answer::found(found, || ok("no Service has the address in externalIPs"))

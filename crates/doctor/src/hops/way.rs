@@ -9,7 +9,7 @@ use crate::facts::{CloudFacts, ForeignPolicy, NodeFact, name_of};
 use crate::finding::{Check, Finding, Fix, ok, skipped, unknown};
 use crate::firewall::{Packet, Passage, passage};
 use crate::hop::{Flow, Port, Scope};
-use crate::policy::{Destination, Shut, shut_in};
+use crate::policy::{Destination, Receiver, Shut, shut_in};
 use crate::question::{Answer, questions, read};
 use ipnet::IpNet;
 use k8s_openapi::api::networking::v1::NetworkPolicy;
@@ -39,7 +39,7 @@ questions! {
 
 pub(super) fn judge(look: &Look<'_>) -> Questions {
     let (client, dialled, policies) = (client(look), dials(look), policies(look).into());
-    if !look.entries.is_empty() && look.destinations().iter().all(|to| look.around().contains(to)) {
+    if !look.entries.is_empty() && look.destinations().iter().all(|to| look.around.get(to) == Some(&true)) {
         let stay = skipped("packets from inside the cluster do not leave the nodes");
         return Questions { client, dialled, policies, ..Questions::all(stay) };
     }
@@ -72,37 +72,27 @@ fn policies(look: &Look<'_>) -> Result<Answer, Answer> {
     Ok(Answer::found(found, || ok("no NetworkPolicy keeps pods that use the Service from its address")))
 }
 
-/// Returns the policies that keep their pods from a flow: from the load balancer, or from the pods to which nodes short-circuit.
+/// Returns the policies that keep their pods from a flow: from the load balancer, or from pods to which nodes short-circuit.
 pub(super) fn kept_from(look: &Look<'_>, flow: &Flow) -> Shut {
-    let selector =
-        look.facts.service.spec.as_ref().and_then(|spec| spec.selector.clone()).unwrap_or_default();
     let (Ok(policies), protocol) = (&look.cluster.policies, flow.port.protocol) else {
         return Shut::default();
     };
-    let around = look.around().contains(&flow.to);
-    let (addresses, ports, names) = match around {
-        true => look.endpoints_of(flow.port),
-        false => (
-            look.addresses_of(&flow.to).into_iter().take(1).collect(),
-            vec![flow.port.number.into()],
-            Vec::new(),
-        ),
-    };
-    if protocol == Protocol::Sctp || addresses.is_empty() {
+    let around = look.around.get(&flow.to);
+    let mut receivers = if around.is_some() { look.receivers(flow.port) } else { Vec::new() };
+    if around != Some(&true) {
+        let balancer = |address: IpAddr| Receiver {
+            address,
+            port: flow.port.number.into(),
+            names: Vec::new(),
+            labels: None,
+        };
+        receivers.extend(look.addresses_of(&flow.to).into_iter().take(1).map(balancer));
+    }
+    if protocol == Protocol::Sctp {
         return Shut::default();
     }
-    let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    let namespace = look.namespace();
-    let to = Destination {
-        addresses: &addresses,
-        ports: &ports,
-        names: &names,
-        protocol,
-        namespace,
-        selector: &selector,
-        around,
-    };
-    shut_in(policies, to)
+    let (namespace, selector) = (look.namespace(), &look.selector());
+    shut_in(policies, Destination { receivers: &receivers, protocol, namespace, selector })
 }
 
 fn shut_in_from(
@@ -117,7 +107,7 @@ fn shut_in_from(
         .seen(format!("NetworkPolicy {first}"), "spec.egress", "no rule for the address and the port")
         .to(flow.to.clone());
     match look.addresses_of(&flow.to).first() {
-        Some(address) if !look.around().contains(&flow.to) => {
+        Some(address) if look.around.get(&flow.to) != Some(&true) => {
             let width = if address.is_ipv4() { 32 } else { 128 };
             finding.fix(open_to(policies, first, &format!("{address}/{width}")))
         }

@@ -3,10 +3,11 @@
 mod conclusion;
 mod verdict;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
+use crate::code::Stops;
 use crate::finding::{Check, Finding, Gap, Unknown};
-use crate::hop::{Flow, Hop, Origin};
+use crate::hop::{Flow, Hop, Origin, Port};
 use crate::question::HopReport;
 use conclusion::listed;
 pub use conclusion::{Conclusion, End, FlowEnd};
@@ -21,10 +22,10 @@ pub struct Report {
     pub destinations: Vec<String>,
     /// The flows: each destination, at each port.
     pub flows: Vec<Flow>,
-    /// Destinations for which nodes are expected to send packets around the load balancer.
-    pub around: Vec<String>,
-    /// Whether nodes may send packets to other addresses around the load balancer too, without harm.
-    pub may_stray: bool,
+    /// Destinations for which nodes send packets around the load balancer, each with whether certainly all nodes do.
+    pub around: BTreeMap<String, bool>,
+    /// Ports at which the application also serves packets that bypass the load balancer, each with whether all its pods do.
+    pub bypassed: BTreeMap<Port, bool>,
     /// Destinations that are hostnames.
     pub hostnames: Vec<String>,
     /// Flows in which the application answered the dials of the pods on all nodes, with these nodes.
@@ -61,11 +62,11 @@ impl Report {
 
     /// Returns whether nodes are expected to send packets around the load balancer.
     pub fn short_circuit(&self) -> bool {
-        !self.around.is_empty()
+        self.around.values().any(|all| *all)
     }
 
     fn goes_around(&self, origin: Origin, flow: &Flow) -> bool {
-        origin != Origin::Outside && self.around.contains(&flow.to)
+        origin != Origin::Outside && self.around.get(&flow.to) == Some(&true)
     }
 
     /// Returns the hops that packets of a flow from this origin meet.
@@ -79,15 +80,20 @@ impl Report {
     fn end_of(&self, origin: Origin, flow: &Flow) -> End {
         let around = self.goes_around(origin, flow);
         let route = self.route(origin, flow);
-        let strays =
-            self.may_stray && origin != Origin::Outside && !around && !self.hostnames.contains(&flow.to);
+        let strays = origin != Origin::Outside && self.around.get(&flow.to) == Some(&false);
+        // Packets that bypass the load balancer may be served all the same.
+        let served = |finding: &Finding, all: bool| {
+            finding.stops == Stops::Bypassing && self.bypassed.get(&flow.port) == Some(&all)
+        };
         let is_sure = |hop: Hop, finding: &Finding| {
             let is_met_around = is_met(hop, origin, true, false) && finding.stops.concerns(origin, false);
-            finding.surely && (!strays || is_met_around)
+            finding.surely && (!strays || is_met_around) && !served(finding, false)
         };
         let stops = |surely: bool| {
             self.findings()
-                .filter(|(hop, finding)| route.contains(hop) && finding.scope.holds(flow))
+                .filter(|(hop, finding)| {
+                    route.contains(hop) && finding.scope.holds(flow) && !served(finding, true)
+                })
                 .find(|(hop, finding)| {
                     finding.stops.concerns(origin, !around) && is_sure(*hop, finding) == surely
                 })
@@ -193,7 +199,7 @@ mod tests {
     use super::*;
     use crate::code::Code;
     use crate::finding::{ok, unknown, unseen};
-    use crate::hop::{Port, Scope};
+    use crate::hop::Scope;
     use crate::question::Answer;
 
     const HTTPS: Port = Port { number: 443, protocol: Protocol::Tcp };
@@ -210,8 +216,8 @@ mod tests {
             subject: "shop/web".into(),
             destinations: vec![to.clone()],
             flows: [HTTPS, DNS].map(|port| Flow { to: to.clone(), port }).into(),
-            around: short_circuit.then_some(to).into_iter().collect(),
-            may_stray: false,
+            around: short_circuit.then_some((to, true)).into_iter().collect(),
+            bypassed: BTreeMap::new(),
             hostnames: Vec::new(),
             answered: Vec::new(),
             only_from: Vec::new(),
@@ -269,12 +275,12 @@ mod tests {
     fn what_ends_at_the_load_balancer_may_arrive_around_it() {
         let found = Finding::new(Code::D901, "the application expects no header");
         let mut broken = report(false, &[(Hop::Backend, found.into())]);
-        broken.may_stray = true;
+        broken.around.insert(broken.destinations[0].clone(), false);
         assert!(matches!(broken.end(Origin::Pod), End::MayEnd(Hop::Backend, Code::D901, _)));
         assert!(matches!(broken.end(Origin::Outside), End::Ends(Hop::Backend, Code::D901, _)));
         let nobody = Finding::new(Code::D801, "no endpoint is ready");
         let mut broken = report(false, &[(Hop::NodePort, nobody.into())]);
-        broken.may_stray = true;
+        broken.around.insert(broken.destinations[0].clone(), false);
         assert!(matches!(broken.end(Origin::Pod), End::Ends(Hop::NodePort, Code::D801, _)));
     }
 
@@ -310,7 +316,7 @@ mod tests {
 
     #[test]
     fn what_is_not_known_of_one_port_leaves_the_others() {
-        let doubt = unknown("it has no monitor").about(Scope::port(DNS), crate::code::Stops::All);
+        let doubt = unknown("it has no monitor").about(Scope::port(DNS), Stops::All);
         let conclusion = report(false, &[(Hop::Member, doubt)]).conclusion(Origin::Pod);
         let verdicts: Vec<&str> = conclusion.flows.iter().map(|flow| flow.end.verdict()).collect();
         assert_eq!(verdicts, ["no-fault-found", "not-known"]);

@@ -11,7 +11,7 @@ use super::{Cause, Fault};
 #[derive(Debug, thiserror::Error)]
 pub enum AuthError {
     /// Keystone answered with an error status.
-    #[error("Keystone at {url} refused the login ({}): {fault}", status.as_u16())]
+    #[error("Keystone at {url} {} ({}): {fault}", deed(*status), status.as_u16())]
     Refused {
         /// The requested address.
         url: String,
@@ -122,4 +122,9 @@ pub enum TlsError {
         /// The error of the parser.
         source: Cause,
     },
+}
+
+/// Returns what Keystone did where it answered a login with this status: a server that fails refuses nothing.
+fn deed(status: StatusCode) -> &'static str {
+    if status.is_server_error() { "failed to answer the login" } else { "refused the login" }
 }

@@ -314,8 +314,9 @@ fn without_way_back(login: &Login, error: AuthError) -> AuthError {
 
 /// Returns Keystone's text, first line only: for a malformed request it also quotes the request, including the password.
 fn refusal(body: &[u8]) -> Fault {
-    let Fault { name, message } = Fault::from_body(body);
-    Fault { name, message: message.lines().next().unwrap_or_default().to_owned() }
+    let fault = Fault::from_body(body);
+    let first = fault.message.lines().next().unwrap_or_default();
+    Fault { message: if fault.is_html() { "a page of HTML" } else { first }.to_owned(), name: fault.name }
 }
 
 /// Returns the address for logins. Identity v3 is the only version there is, so version discovery is not used: Keystone's root

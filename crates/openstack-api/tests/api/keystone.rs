@@ -265,6 +265,17 @@ async fn a_refusal_that_quotes_the_request_is_cut_to_its_first_line() {
 }
 
 #[tokio::test]
+async fn a_keystone_that_fails_refuses_nothing() {
+    let server = MockServer::start().await;
+    let answer =
+        ResponseTemplate::new(500).set_body_string("<html><body>Internal Server Error</body></html>");
+    Mock::given(path("/v3/auth/tokens")).respond_with(answer).mount(&server).await;
+    let options = AuthOptions::new(server.uri(), password("lab"), project());
+    let error = connect(&options, ClientSettings::default()).await.unwrap_err().to_string();
+    assert!(error.ends_with(" failed to answer the login (500): a page of HTML"), "{error}");
+}
+
+#[tokio::test]
 async fn something_that_is_no_keystone_is_said_to_be_none() {
     let server = MockServer::start().await;
     Mock::given(method("POST"))

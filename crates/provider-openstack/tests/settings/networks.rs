@@ -102,7 +102,11 @@ fn members_are_in_one_order_of_sources(
             all.load_balancer.placement.member_subnet_id = has("conf-member").then(|| id(13));
             all.load_balancer.placement.subnet_id = has("conf").then(|| id(CONFIG));
         });
-    assert_eq!(case.settings().member_subnet_id, expected.map(id));
+    let settings = case.settings();
+    assert_eq!(settings.member_subnet_id, expected.map(id));
+    // A message about a wrong id names the key that holds it.
+    let is_own = given.iter().any(|name| name.ends_with("-member"));
+    assert_eq!(settings.member_subnet_key, if is_own { "member-subnet-id" } else { "subnet-id" });
 }
 
 #[rstest]

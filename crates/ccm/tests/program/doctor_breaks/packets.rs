@@ -300,17 +300,23 @@ impl Way<'_> {
             return Ok(());
         }
         let expected = reached.reading == Reading::Required;
-        let asked = self.asks_for_header();
+        // With a value that is none the pools stay as they are: what they send is what is asked for.
+        let asked = self.asks_for_header().or(header);
         Err(match header {
-            _ if asked != expected => Place::Application,
+            _ if asked.is_some_and(|asked| asked != expected) => Place::Application,
             None => Place::AroundLoadBalancer,
             Some(_) => Place::Pool,
         })
     }
 
-    fn asks_for_header(&self) -> bool {
+    /// Absent where the value is none.
+    fn asks_for_header(&self) -> Option<bool> {
         let annotations = &self.moment.web["metadata"]["annotations"];
-        let asks = |key: &str| matches!(annotations[key].as_str(), Some("true" | "v1" | "v2"));
-        asks(PROXY) || asks(FOREIGN_PROXY)
+        let value = annotations[PROXY].as_str().or(annotations[FOREIGN_PROXY].as_str());
+        match value {
+            None | Some("false") => Some(false),
+            Some("true" | "v1" | "v2") => Some(true),
+            Some(_) => None,
+        }
     }
 }

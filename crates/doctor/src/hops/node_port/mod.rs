@@ -16,7 +16,7 @@ use k8s_openapi::api::core::v1::{ContainerStatus, Pod};
 use k8s_openapi::api::discovery::v1::{Endpoint, EndpointSlice};
 use openstack_ccm_core::text::some_of;
 
-use super::behind::{endpoints, is_of};
+use super::behind::{endpoints, is_of, is_ready, used};
 use super::look::{Look, listed};
 use crate::MAX_NAMES;
 use crate::code::{Code, Stops};
@@ -59,7 +59,7 @@ pub(super) fn judge(look: &Look<'_>) -> Questions {
             return Questions { ports, opened, local, ..Questions::all(unread) };
         }
     };
-    let count = ready(slices).map(|(_, addresses)| addresses).sum::<usize>();
+    let count = used(slices).map(|(_, endpoint)| endpoint.addresses.len()).sum::<usize>();
     if count == 0 {
         let none = skipped("no endpoint is ready");
         return Questions {
@@ -77,33 +77,11 @@ pub(super) fn judge(look: &Look<'_>) -> Questions {
         pods: pods(look, slices).into(),
         opened: opened(look),
         targets: targets(look, slices),
-        declared: declared(look, slices),
-        policies: policies(look, slices).into(),
+        declared: declared(look),
+        policies: policies(look).into(),
         foreign: foreign(look).into(),
         local: local(look).into(),
     }
-}
-
-/// Lists the slices with an endpoint that gets packets, each with the number of such addresses. As in kube-proxy these are ready
-/// endpoints, or, if there are none, endpoints that terminate and still serve.
-fn ready(slices: &[EndpointSlice]) -> impl Iterator<Item = (&EndpointSlice, usize)> {
-    let some_are_ready = slices.iter().flat_map(endpoints).any(is_ready);
-    slices.iter().filter_map(move |slice| {
-        let used =
-            endpoints(slice).filter(|one| if some_are_ready { is_ready(one) } else { still_serves(one) });
-        let addresses = used.map(|one| one.addresses.len()).sum::<usize>();
-        (addresses > 0).then_some((slice, addresses))
-    })
-}
-
-/// Returns whether an endpoint is ready; as in kube-proxy, an absent condition counts as ready.
-fn is_ready(endpoint: &Endpoint) -> bool {
-    endpoint.conditions.as_ref().and_then(|conditions| conditions.ready).unwrap_or(true)
-}
-
-fn still_serves(endpoint: &Endpoint) -> bool {
-    let conditions = endpoint.conditions.as_ref();
-    conditions.is_some_and(|one| one.serving == Some(true) && one.terminating == Some(true))
 }
 
 fn unready(look: &Look<'_>, slices: &[EndpointSlice]) -> Check {
@@ -140,55 +118,37 @@ fn pods(look: &Look<'_>, slices: &[EndpointSlice]) -> Result<Answer, Answer> {
     if selects.is_none_or(BTreeMap::is_empty) {
         return Ok(skipped("the Service selects no pods").into());
     }
-    let used: Vec<&Endpoint> =
-        ready(slices).flat_map(|(slice, _)| endpoints(slice)).filter(|one| is_ready(one)).collect();
-    let trouble: Vec<(&Endpoint, Trouble)> =
-        used.iter().filter_map(|endpoint| Some((*endpoint, trouble(endpoint, pods)?))).collect();
-    let Some((first, why)) = trouble.first() else {
+    let used: Vec<&Endpoint> = used(slices).map(|(_, endpoint)| endpoint).collect();
+    let trouble: Vec<_> = used.iter().filter_map(|one| Some((one, trouble(one, pods)?))).collect();
+    let Some((first, (why, _))) = trouble.first() else {
         return Ok(ok("the pods of the endpoints run").into());
     };
     let address = first.addresses.first().cloned().unwrap_or_default();
-    let text = format!("{} of {} ready endpoints: {address} {}", trouble.len(), used.len(), why.text());
-    let finding =
-        Finding::new(Code::D808, text).seen(look.object(), "EndpointSlices", format!("{address} is ready"));
-    let all_are_gone =
-        trouble.len() == used.len() && trouble.iter().all(|(_, why)| *why != Trouble::NotReady);
+    let text = format!("{} of {} endpoints: {address} {why}", trouble.len(), used.len());
+    let shown = format!("{address} gets packets");
+    let finding = Finding::new(Code::D808, text).seen(look.object(), "EndpointSlices", shown);
+    let all_are_gone = trouble.len() == used.len() && trouble.iter().all(|(_, (_, surely))| *surely);
     Ok(finding.surely(all_are_gone).fix(show_pods(look)).into())
 }
 
-/// Why packets to an endpoint that is ready may be lost.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Trouble {
-    NoPod,
-    Ended,
-    NotRunning,
-    NotReady,
-}
-
-impl Trouble {
-    fn text(self) -> &'static str {
-        match self {
-            Self::NoPod => "belongs to no pod",
-            Self::Ended => "belongs to a pod that has ended",
-            Self::NotRunning => "belongs to a pod of which no container runs",
-            Self::NotReady => "belongs to a pod that is not ready",
-        }
-    }
-}
-
-fn trouble(endpoint: &Endpoint, pods: &[Pod]) -> Option<Trouble> {
-    let Some(pod) = pods.iter().find(|pod| is_of(endpoint, pod)) else { return Some(Trouble::NoPod) };
+/// Returns why packets to an endpoint may be lost, and whether they certainly are.
+fn trouble(endpoint: &Endpoint, pods: &[Pod]) -> Option<(&'static str, bool)> {
+    let Some(pod) = pods.iter().find(|pod| is_of(endpoint, pod)) else {
+        return Some(("belongs to no pod", true));
+    };
     let status = pod.status.as_ref()?;
     if matches!(status.phase.as_deref(), Some("Failed" | "Succeeded")) {
-        return Some(Trouble::Ended);
+        return Some(("belongs to a pod that has ended", true));
     }
     let runs = |one: &ContainerStatus| one.state.as_ref().is_none_or(|state| state.running.is_some());
     let containers = status.container_statuses.as_deref().unwrap_or_default();
     if !containers.is_empty() && !containers.iter().any(runs) {
-        return Some(Trouble::NotRunning);
+        return Some(("belongs to a pod of which no container runs", true));
     }
     let conditions = status.conditions.as_deref().unwrap_or_default();
-    conditions.iter().any(|one| one.type_ == "Ready" && one.status == "False").then_some(Trouble::NotReady)
+    let is_unready = conditions.iter().any(|one| one.type_ == "Ready" && one.status == "False");
+    // A pod that ends may serve on without being ready.
+    (is_unready && is_ready(endpoint)).then_some(("belongs to a pod that is not ready", false))
 }
 
 /// Judges whether kube-proxy opens node ports at the addresses to which the load balancer sends.

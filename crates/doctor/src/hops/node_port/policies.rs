@@ -1,41 +1,29 @@
 //! Judges whether policies let packets into the pods.
 
-use std::net::IpAddr;
+use std::collections::BTreeMap;
 
 use ipnet::IpNet;
-use k8s_openapi::api::discovery::v1::EndpointSlice;
-use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use openstack_ccm_core::text::some_of;
 
-use super::targets::target_numbers;
 use crate::code::{Code, Stops};
 use crate::facts::ForeignPolicy;
 use crate::finding::{Check, Finding, ok, unknown};
 use crate::hop::Port;
-use crate::hops::behind::endpoints;
-use crate::hops::look::{Look, destination};
+use crate::hops::look::Look;
 use crate::policy::{Entrance, Entry, entrance};
 use crate::question::{Answer, read};
 
 /// Judges the NetworkPolicies for ingress that select the pods.
-pub(super) fn policies(look: &Look<'_>, slices: &[EndpointSlice]) -> Result<Answer, Answer> {
+pub(super) fn policies(look: &Look<'_>) -> Result<Answer, Answer> {
     let policies = read(&look.cluster.policies, "NetworkPolicies cannot be read", Stops::All)?;
-    let labels = &look.pod_labels();
     let sources = look.sources();
     let nodes: Vec<IpNet> = look.cluster.node_addresses().map(IpNet::from).collect();
-    let pods = pod_addresses(slices);
-    let around: Vec<String> = look.short_circuited().filter_map(destination).collect();
     let mut found: Vec<Check> = Vec::new();
-    for (port, spec) in look.ports() {
-        let numbers: Vec<i32> = target_numbers(slices, port, spec).into_iter().collect();
-        let names: Vec<&str> = match &spec.target_port {
-            Some(IntOrString::String(name)) => vec![name.as_str()],
-            _ => Vec::new(),
-        };
+    for (port, _) in look.ports() {
+        let pods = look.receivers(port);
         let from = |sources: &[IpNet]| {
-            let protocol = port.protocol;
-            let (namespace, numbers, names, pods) = (look.namespace(), &numbers, &names, &pods);
-            entrance(policies, Entry { namespace, labels, numbers, names, protocol, sources, pods })
+            let (namespace, protocol) = (look.namespace(), port.protocol);
+            entrance(policies, Entry { namespace, pods: &pods, protocol, sources })
         };
         let through = from(&sources);
         if through.open != Some(true) {
@@ -46,10 +34,10 @@ pub(super) fn policies(look: &Look<'_>, slices: &[EndpointSlice]) -> Result<Answ
                 closed(port, &through, "the load balancer").stops(Stops::Through).surely(surely).into(),
             );
         }
-        for to in &around {
+        for (to, all) in &look.around {
             if through.to_pods != Some(true) {
                 let finding = closed(port, &through, "pods").to(to).stops(Stops::Pods);
-                found.push(finding.surely(through.to_pods == Some(false)).into());
+                found.push(finding.surely(*all && through.to_pods == Some(false)).into());
             }
             // A node reaches its own pods, regardless of policies.
             if from(&nodes).open != Some(true) {
@@ -72,16 +60,15 @@ fn closed(port: Port, entrance: &Entrance, whom: &str) -> Finding {
         .at(port)
 }
 
-fn pod_addresses(slices: &[EndpointSlice]) -> Vec<IpAddr> {
-    let endpoints = slices.iter().flat_map(endpoints);
-    endpoints.flat_map(|one| &one.addresses).filter_map(|address| address.parse().ok()).collect()
-}
-
 /// Returns whether a policy of another kind may select the pods.
 fn may_select(look: &Look<'_>, policy: &ForeignPolicy) -> bool {
     let is_here = policy.namespace.as_deref().is_none_or(|namespace| namespace == look.namespace());
-    let labels = look.pod_labels();
-    is_here && policy.ingress && policy.labels.iter().all(|(key, value)| labels.get(key) == Some(value))
+    let selects = |labels: BTreeMap<String, String>| {
+        policy.labels.iter().all(|(key, value)| labels.get(key) == Some(value))
+    };
+    let pods = look.facts.backend.iter().flat_map(|backend| &backend.pods);
+    let mut all = pods.filter_map(|pod| pod.metadata.labels.clone()).chain([look.selector()]);
+    is_here && policy.ingress && all.any(selects)
 }
 
 pub(super) fn foreign(look: &Look<'_>) -> Result<Answer, Answer> {

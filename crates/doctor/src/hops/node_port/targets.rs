@@ -3,29 +3,18 @@
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 
-use k8s_openapi::api::core::v1::ServicePort;
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use openstack_ccm_core::text::some_of;
 
-use super::ready;
 use crate::backend::{is_envoy_gateway, listener_ports};
 use crate::code::{Code, Stops};
 use crate::facts::MemberFact;
 use crate::finding::{Finding, ok, skipped, unknown};
 use crate::hop::{Port, Scope};
+use crate::hops::behind::{self, numbers, used};
 use crate::hops::look::Look;
 use crate::question::Answer;
-
-/// Returns the ports of a slice for a port of the Service: as in kube-proxy, ports of the same name and protocol.
-fn numbers(slice: &EndpointSlice, port: Port, spec: &ServicePort) -> Vec<i32> {
-    let name = spec.name.as_deref().unwrap_or_default();
-    let of_slice = slice.ports.iter().flatten().filter(|one| {
-        one.name.as_deref().unwrap_or_default() == name
-            && one.protocol.as_deref().unwrap_or("TCP") == port.protocol.as_str()
-    });
-    of_slice.filter_map(|one| one.port).collect()
-}
 
 /// Returns whether the slice is of an address family.
 fn is_of(slice: &EndpointSlice, ipv6: bool) -> bool {
@@ -54,7 +43,7 @@ pub(super) fn targets(look: &Look<'_>, slices: &[EndpointSlice]) -> Answer {
         look.ports(),
         || unknown("the Service has no ports"),
         |(port, spec)| {
-            let with_port: Vec<&EndpointSlice> = ready(slices)
+            let with_port: Vec<&EndpointSlice> = used(slices)
                 .map(|(slice, _)| slice)
                 .filter(|slice| !numbers(slice, port, spec).is_empty())
                 .collect();
@@ -78,7 +67,7 @@ pub(super) fn targets(look: &Look<'_>, slices: &[EndpointSlice]) -> Answer {
                 }
                 _ => format!("port {port}: no endpoint has this port (targetPort {target})"),
             };
-            let shown: BTreeSet<String> = ready(slices)
+            let shown: BTreeSet<String> = used(slices)
                 .flat_map(|(slice, _)| slice.ports.iter().flatten())
                 .map(|one| {
                     let name = one.name.clone().unwrap_or_default();
@@ -103,20 +92,15 @@ pub(super) fn targets(look: &Look<'_>, slices: &[EndpointSlice]) -> Answer {
     )
 }
 
-/// Returns the numbers of the target ports of a port.
-pub(super) fn target_numbers(slices: &[EndpointSlice], port: Port, spec: &ServicePort) -> BTreeSet<i32> {
-    ready(slices).flat_map(|(slice, _)| numbers(slice, port, spec)).collect()
-}
-
 /// Judges the ports that containers declare. A container need not declare its ports; if it declares only others, that is a doubt.
-pub(super) fn declared(look: &Look<'_>, slices: &[EndpointSlice]) -> Answer {
+pub(super) fn declared(look: &Look<'_>) -> Answer {
     let Ok(backend) = &look.facts.backend else {
         return skipped("no pod could be looked at").into();
     };
-    let specs = backend.pods.iter().filter_map(|pod| pod.spec.as_ref());
-    let containers = specs.flat_map(|spec| &spec.containers);
-    let mut declared: BTreeSet<(i32, &str)> = containers
-        .flat_map(|container| container.ports.iter().flatten())
+    let mut declared: BTreeSet<(i32, &str)> = backend
+        .pods
+        .iter()
+        .flat_map(behind::declared)
         .map(|port| (port.container_port, port.protocol.as_deref().unwrap_or("TCP")))
         .collect();
     // Envoy Gateway's pods listen as their Gateway says.
@@ -129,7 +113,8 @@ pub(super) fn declared(look: &Look<'_>, slices: &[EndpointSlice]) -> Answer {
         look.ports(),
         || skipped("the Service has no ports"),
         |(port, spec)| {
-            let mut numbers = target_numbers(slices, port, spec);
+            let mut numbers: BTreeSet<i32> =
+                look.targets(port).into_iter().map(|target| target.number).collect();
             if let Some(IntOrString::Int(number)) = &spec.target_port {
                 numbers.insert(*number);
             }

@@ -103,6 +103,11 @@ impl Annotation {
         matches!(self.form, Form::Integer { min, max, .. } if (min..=max).contains(&number))
     }
 
+    /// Returns the key without its prefix, as cloud.conf has it.
+    pub(crate) fn short(&self) -> &'static str {
+        self.key.rsplit_once('/').map_or(self.key, |(_, key)| key)
+    }
+
     /// Returns what [`Self::default`] has in its code marks: a value, or a key of cloud.conf.
     pub(crate) fn default_in_code(&self) -> &'static str {
         self.default.trim_matches('`')

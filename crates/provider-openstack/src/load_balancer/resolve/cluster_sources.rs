@@ -111,7 +111,7 @@ impl Resolver {
     ) -> Result<Option<String>, Failure> {
         let member_subnet = places.member_subnet_id.as_deref();
         if let Some(subnet) = member_subnet.or(places.vip_subnet_id.as_deref()) {
-            return Ok(Some(self.subnet(subnet, "member-subnet-id").await?.network_id));
+            return Ok(Some(self.subnet(subnet, lookup.settings.member_subnet_key).await?.network_id));
         }
         let existing = lookup.existing.and_then(|existing| existing.made_with.vip_network_id.clone());
         Ok(places.vip_network_id.clone().or(existing))

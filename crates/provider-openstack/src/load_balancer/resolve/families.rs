@@ -89,7 +89,7 @@ impl Resolver {
     ) -> Result<(), Failure> {
         let [first, _] = lookup.settings.families.as_slice() else { return Ok(()) };
         let Some(id) = &places.member_subnet_id else { return Ok(()) };
-        let subnet = self.subnet(id, "member-subnet-id").await?;
+        let subnet = self.subnet(id, lookup.settings.member_subnet_key).await?;
         if family_of_subnet(&subnet) == *first {
             return Ok(());
         }

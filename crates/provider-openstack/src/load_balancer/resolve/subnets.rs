@@ -96,7 +96,7 @@ impl Resolver {
         let settings = lookup.settings;
         match &settings.member_subnet_id {
             _ if settings.is_unreadable(Aspect::MemberSubnet) => Ok(present_member_subnet(existing)),
-            Some(id) => Ok(Some(self.subnet(id, "member-subnet-id").await?.id)),
+            Some(id) => Ok(Some(self.subnet(id, settings.member_subnet_key).await?.id)),
             // The VIP is on the user's port, which does not show the nodes' subnet.
             None if settings.vip.port_id.is_some() && settings.vip.network_id.is_none() => {
                 Ok(Some(self.node_subnet(lookup.intent, settings, notices).await?))
@@ -119,7 +119,7 @@ impl Resolver {
             faults: Vec::new(),
         };
         if let Some(id) = &settings.member_subnet_id {
-            self.subnet(id, "member-subnet-id").await?;
+            self.subnet(id, settings.member_subnet_key).await?;
         }
         if let Some(id) = &vip.port_id {
             self.refuse_taken_port(id, &lookup.intent.service.key).await?;
@@ -282,7 +282,7 @@ impl Resolver {
         let Some(id) = named.filter(|_| nodes.any(|node| choice.depends_on_subnet(node))) else {
             return Ok(choice);
         };
-        let subnet = match self.subnet(id, "member-subnet-id").await {
+        let subnet = match self.subnet(id, settings.member_subnet_key).await {
             // The subnet is gone; existing members stay.
             Err(failure) if existing.is_some() && failure.class == FailureClass::UserInput => {
                 return Ok(choice);

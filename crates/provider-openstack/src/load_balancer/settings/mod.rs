@@ -102,6 +102,8 @@ pub struct Settings {
     /// configured: with a network, the members follow the VIP of the load balancer; without one, the subnet of the nodes is looked
     /// up.
     pub member_subnet_id: Option<String>,
+    /// The key that names it, `member-subnet-id` or `subnet-id`, for messages.
+    pub member_subnet_key: &'static str,
     /// `spec.ipFamilies[0]`: the family of member addresses. Absent, any.
     pub family: Option<IpFamily>,
     /// The IP families of the Service's addresses, the primary one first: `spec.ipFamilies`, or only its first entry with
@@ -181,7 +183,8 @@ impl Settings {
 
     fn assemble(reader: &mut SettingsReader<'_>) -> Self {
         let config = reader.config;
-        let network::Placement { vip, member_subnet_id, exposure } = network::placement(reader);
+        let network::Placement { vip, member_subnet: (member_subnet_id, member_subnet_key), exposure } =
+            network::placement(reader);
         let proxy_protocol = proxy_protocol::proxy_protocol(reader);
         let tls = listener::tls(reader);
         let monitor = pool::health_monitor(reader);
@@ -199,6 +202,7 @@ impl Settings {
             availability_zone: reader.text(zone),
             vip,
             member_subnet_id,
+            member_subnet_key,
             family: reader.service.ip_families.first().copied(),
             families: publication::families(reader),
             exposure,

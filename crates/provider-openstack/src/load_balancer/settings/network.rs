@@ -81,7 +81,8 @@ pub enum FloatingSubnet {
 /// Location of the load balancer.
 pub(super) struct Placement {
     pub(super) vip: VipSettings,
-    pub(super) member_subnet_id: Option<String>,
+    /// With the key that names it.
+    pub(super) member_subnet: (Option<String>, &'static str),
     pub(super) exposure: Exposure,
 }
 
@@ -99,7 +100,7 @@ impl<'a> Candidates<'a> {
         annotation: &Annotation,
         value: fn(&LoadBalancerClass) -> &Option<String>,
     ) -> Self {
-        let key = annotation.key.rsplit_once('/').map_or(annotation.key, |(_, key)| key);
+        let key = annotation.short();
         let of_class = |class: Class<'a>| {
             let origin = Origin::Class { class: class.name.to_owned(), key };
             sourced(value(class.keys).as_deref(), origin, annotation.aspects)
@@ -164,7 +165,7 @@ pub(super) fn placement(reader: &mut SettingsReader<'_>) -> Placement {
     for hidden in [subnet.annotation.clone(), network.annotation] {
         reader.uuid(hidden);
     }
-    let member_subnet_id = member_subnet(reader, &subnet);
+    let member_subnet = member_subnet(reader, &subnet);
     let floating = address.filter(|address| !internal && address.is_ipv4());
     let annotated = floating_ip(reader, floating);
     if internal && annotated.is_some() {
@@ -172,7 +173,7 @@ pub(super) fn placement(reader: &mut SettingsReader<'_>) -> Placement {
         reader.warn_without_effect([&FLOATING_IP], why);
     }
     let exposure = exposure(reader, internal, annotated.or(floating), annotated.is_some());
-    Placement { vip, member_subnet_id, exposure }
+    Placement { vip, member_subnet, exposure }
 }
 
 /// Returns the floating IP that the annotation asks for; `field` is the one of `spec.loadBalancerIP`.
@@ -255,10 +256,14 @@ fn load_balancer_ip(reader: &mut SettingsReader<'_>) -> Option<IpAddr> {
 
 /// Returns the subnet of the members, in the same order for creation and node changes: `member-subnet-id` by annotation, class,
 /// cloud.conf; `subnet-id` of cloud.conf; `subnet-id` by annotation, class.
-fn member_subnet(reader: &mut SettingsReader<'_>, vip_subnet: &Candidates<'_>) -> Option<String> {
-    let own = Candidates::of(reader, &MEMBER_SUBNET_ID, |class| &class.member_subnet_id);
-    let own = own.annotation_first().or_else(|| vip_subnet.config.clone());
-    reader.uuid(own.or_else(|| vip_subnet.annotation_first()))
+fn member_subnet(
+    reader: &mut SettingsReader<'_>,
+    vip_subnet: &Candidates<'_>,
+) -> (Option<String>, &'static str) {
+    let own = Candidates::of(reader, &MEMBER_SUBNET_ID, |class| &class.member_subnet_id).annotation_first();
+    let key = if own.is_some() { &MEMBER_SUBNET_ID } else { &SUBNET_ID }.short();
+    let other = vip_subnet.config.clone().or_else(|| vip_subnet.annotation_first());
+    (reader.uuid(own.or(other)), key)
 }
 
 fn exposure(

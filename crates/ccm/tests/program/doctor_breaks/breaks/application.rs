@@ -7,16 +7,21 @@ use super::{Break, Sight, anywhere, in_cloud};
 use crate::doctor_breaks::stage::{Kind, Program, Stage};
 use crate::support::PROXY;
 
+/// So many rows, the first, change the application itself.
+pub(super) const CONFIGURE: usize = 3;
+
 pub(super) const BREAKS: &[Break] = &[
     Break::new("the application does not expect the header", is_nginx, |stage| expects(stage, false))
         .told(&["D901"]),
     Break::new("the application expects a header that nobody sends", is_plain, |stage| expects(stage, true))
         .told(&["D902"]),
     Break::new("the containers listen on another port", is_declared, |stage| {
+        let at = stage.kind.ports()[0].at;
         let mut pod = stage.world.kube.get("pods", "default", "web-1").unwrap();
-        pod["spec"]["containers"][0]["ports"][0]["containerPort"] = json!(9090);
+        let ports = pod["spec"]["containers"][0]["ports"].as_array_mut().unwrap();
+        ports.iter_mut().find(|port| port["containerPort"] == at).unwrap()["containerPort"] = json!(9090);
         stage.patch("pods", "web-1", &json!({"spec": {"containers": pod["spec"]["containers"]}}));
-        reads(stage, "web-1", &[(stage.kind.ports()[0].at, "nobody listens")]);
+        reads(stage, "web-1", &[(at, "nobody listens")]);
     })
     .seen(Sight::Doubt),
     Break::new("a value that is none", has_proxy, |stage| {

@@ -123,6 +123,12 @@ pub(super) fn fitting(kind: Kind, all_of_it: bool) -> Vec<&'static Break> {
     parts.flat_map(of_part).filter(|one| (one.fits)(kind)).collect()
 }
 
+/// Whether a break writes down what a port of the pod makes of the header. Where two do, what the later writes is not the truth of both.
+pub(super) fn configures(one: &Break) -> bool {
+    let rows = of_part(Part::Programs).iter().chain(&application::BREAKS[..application::CONFIGURE]);
+    rows.into_iter().any(|row| row.name == one.name)
+}
+
 fn anywhere(_: Kind) -> bool {
     true
 }

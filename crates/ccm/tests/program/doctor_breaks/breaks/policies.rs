@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{Break, anywhere};
-use crate::doctor_breaks::stage::{Kind, Stage};
+use crate::doctor_breaks::stage::{Kind, Program, Stage};
 
 pub(super) const BREAKS: &[Break] = &[
     Break::new("egress to nothing", anywhere, |stage| egress(stage, "default", &json!([]))).told(&["D401"]),
@@ -67,7 +67,10 @@ pub(super) const BREAKS: &[Break] = &[
         let ports: Vec<Value> =
             names.iter().map(|(name, protocol)| json!({"port": name, "protocol": protocol})).collect();
         ingress(stage, &json!([{"ports": ports}]));
-    }),
+    })
+    .told(&["D805"])
+    // Their pods give their ports other names, or none.
+    .told_in(|kind| matches!(kind.program(), Program::Traefik | Program::EnvoyGateway)),
     Break::new("ingress for UDP only", anywhere, |stage| {
         ingress(stage, &json!([{"ports": [{"protocol": "UDP"}]}]));
     }).told(&["D805"]),
