@@ -114,7 +114,7 @@ async fn doctor_says_what_packets_do(#[case] kind: Kind) {
     let fitting = breaks::fitting(kind, true);
     let named = |name: &&str| fitting.iter().find(|one| one.name == *name).copied().unwrap();
     let pinned = PINNED.iter().filter(|(of, _)| *of == kind && wish.first.is_none());
-    let pinned = pinned.map(|(_, names)| ("pinned".to_owned(), names.each_ref().map(|name| named(name))));
+    let pinned = pinned.map(|(_, names)| ("pinned".to_owned(), names.each_ref().map(&named)));
     let drawn = seeds.iter().map(|seed| (repeat(*seed), draw(&fitting, *seed)));
     found.extend(pairs(&stage, pinned.chain(drawn)).await);
     assert!(found.is_empty(), "{kind:?}: {} disagreements\n{}", found.len(), found.join("\n"));
