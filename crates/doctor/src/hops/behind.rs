@@ -28,13 +28,15 @@ pub(super) struct Target<'a> {
 impl Look<'_> {
     /// Finds the ports at which the application also serves packets that bypass the load balancer.
     pub(super) fn judge_bypassed(&self) -> BTreeMap<Port, bool> {
-        let (header, at) = self.path().map_or((false, None), |path| (path.header, Some(path)));
+        let path = self.path().ok();
+        let has_header = path.is_some_and(|path| path.header);
         let served = |port: Port| {
-            if port.protocol != Protocol::Tcp || (header && at.is_some_and(|path| !path.sends_header(port))) {
+            let comes_without = has_header && path.is_some_and(|path| !path.sends_header(port));
+            if port.protocol != Protocol::Tcp || comes_without {
                 return Some((port, true));
             }
             let takes = self.takes(port, false);
-            (header && takes.contains(&true)).then(|| (port, !takes.contains(&false)))
+            (has_header && takes.contains(&true)).then(|| (port, !takes.contains(&false)))
         };
         self.ports().filter_map(|(port, _)| served(port)).collect()
     }

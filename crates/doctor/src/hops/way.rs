@@ -74,9 +74,11 @@ fn policies(look: &Look<'_>) -> Result<Answer, Answer> {
 
 /// Returns the policies that keep their pods from a flow: from the load balancer, or from pods to which nodes short-circuit.
 pub(super) fn kept_from(look: &Look<'_>, flow: &Flow) -> Shut {
-    let (Ok(policies), protocol) = (&look.cluster.policies, flow.port.protocol) else {
+    let protocol = flow.port.protocol;
+    let Ok(policies) = &look.cluster.policies else { return Shut::default() };
+    if protocol == Protocol::Sctp {
         return Shut::default();
-    };
+    }
     let around = look.around.get(&flow.to);
     let mut receivers = if around.is_some() { look.receivers(flow.port) } else { Vec::new() };
     if around != Some(&true) {
@@ -87,9 +89,6 @@ pub(super) fn kept_from(look: &Look<'_>, flow: &Flow) -> Shut {
             labels: None,
         };
         receivers.extend(look.addresses_of(&flow.to).into_iter().take(1).map(balancer));
-    }
-    if protocol == Protocol::Sctp {
-        return Shut::default();
     }
     let (namespace, selector) = (look.namespace(), &look.selector());
     shut_in(policies, Destination { receivers: &receivers, protocol, namespace, selector })

@@ -7,14 +7,13 @@ use super::{Break, Sight, anywhere, in_cloud};
 use crate::doctor_breaks::stage::{Kind, Program, Stage};
 use crate::support::PROXY;
 
-/// So many rows, the first, change the application itself.
-pub(super) const CONFIGURE: usize = 3;
-
 pub(super) const BREAKS: &[Break] = &[
     Break::new("the application does not expect the header", is_nginx, |stage| expects(stage, false))
-        .told(&["D901"]),
+        .told(&["D901"])
+        .configures(),
     Break::new("the application expects a header that nobody sends", is_plain, |stage| expects(stage, true))
-        .told(&["D902"]),
+        .told(&["D902"])
+        .configures(),
     Break::new("the containers listen on another port", is_declared, |stage| {
         let at = stage.kind.ports()[0].at;
         let mut pod = stage.world.kube.get("pods", "default", "web-1").unwrap();
@@ -23,7 +22,8 @@ pub(super) const BREAKS: &[Break] = &[
         stage.patch("pods", "web-1", &json!({"spec": {"containers": pod["spec"]["containers"]}}));
         reads(stage, "web-1", &[(at, "nobody listens")]);
     })
-    .seen(Sight::Doubt),
+    .seen(Sight::Doubt)
+    .configures(),
     Break::new("a value that is none", has_proxy, |stage| {
         stage.world.annotate("web", PROXY, Some("yes"));
     })

@@ -40,12 +40,23 @@ pub(super) struct Break {
     pub(super) told_in: fn(Kind) -> bool,
     /// The hops of which something may be unseen.
     pub(super) unseen: &'static [u64],
+    /// Whether it writes down what a port of the pod makes of the header, beside those of [`Part::Programs`], which all do.
+    configures: bool,
     pub(super) does: fn(&Stage),
 }
 
 impl Break {
     const fn new(name: &'static str, fits: fn(Kind) -> bool, does: fn(&Stage)) -> Self {
-        Self { name, fits, sight: Sight::Clear, codes: &[], told_in: anywhere, unseen: &[], does }
+        Self {
+            name,
+            fits,
+            sight: Sight::Clear,
+            codes: &[],
+            told_in: anywhere,
+            unseen: &[],
+            configures: false,
+            does,
+        }
     }
 
     const fn seen(self, sight: Sight) -> Self {
@@ -62,6 +73,10 @@ impl Break {
 
     const fn unseen(self, unseen: &'static [u64]) -> Self {
         Self { unseen, ..self }
+    }
+
+    const fn configures(self) -> Self {
+        Self { configures: true, ..self }
     }
 }
 
@@ -125,8 +140,7 @@ pub(super) fn fitting(kind: Kind, all_of_it: bool) -> Vec<&'static Break> {
 
 /// Whether a break writes down what a port of the pod makes of the header. Where two do, what the later writes is not the truth of both.
 pub(super) fn configures(one: &Break) -> bool {
-    let rows = of_part(Part::Programs).iter().chain(&application::BREAKS[..application::CONFIGURE]);
-    rows.into_iter().any(|row| row.name == one.name)
+    one.configures || of_part(Part::Programs).iter().any(|row| row.name == one.name)
 }
 
 fn anywhere(_: Kind) -> bool {
