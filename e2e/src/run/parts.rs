@@ -76,6 +76,19 @@ impl<'a> Parts<'a> {
         made
     }
 
+    /// Whether a group has all its parts by now.
+    ///
+    /// # Errors
+    /// A file that a part is made from cannot be read.
+    pub(crate) fn are_made(&self, group: &Group) -> Result<bool> {
+        for part in group.parts() {
+            if !self.artifacts.is_made(part)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
     /// How long the parts of a group that are missing take at most.
     ///
     /// # Errors

@@ -117,7 +117,9 @@ impl Plan {
     /// Offers each group as soon as its programs are there, as long as there is time.
     fn build(&self, lane: &Lane<'_>, parts: &Parts, causes: &Causes) -> Result<()> {
         let mut beside_worlds = false;
-        for group in &self.groups {
+        let mut left = self.groups.clone();
+        while let Some(place) = next(&left, |group| parts.are_made(group))? {
+            let group = left.remove(place);
             if let Some(cause) = self.obstacle(group, parts, beside_worlds)? {
                 causes.borrow_mut().insert(group.name, cause);
                 continue;
@@ -170,6 +172,16 @@ impl Plan {
     }
 }
 
+/// The place of the next group to be offered: one that waits for no compiler comes first.
+fn next(left: &[&Group], is_made: impl Fn(&Group) -> Result<bool>) -> Result<Option<usize>> {
+    for (place, group) in left.iter().enumerate() {
+        if is_made(group)? {
+            return Ok(Some(place));
+        }
+    }
+    Ok((!left.is_empty()).then_some(0))
+}
+
 /// Whether a group is begun however late it is.
 fn is_core(group: &Group) -> bool {
     CORE.contains(&group.name)
@@ -188,4 +200,19 @@ fn possible(group: &Group) -> Result<()> {
         containers::possible()?;
     }
     if group.with_last_release { last_release::is_in_clone() } else { Ok(()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scenario::GROUPS;
+
+    #[test]
+    fn no_group_waits_for_the_compiler_of_another() {
+        let left = [&GROUPS[0], &GROUPS[1], &GROUPS[2]];
+        let made = |names: &'static [&str]| move |group: &Group| Ok(names.contains(&group.name));
+        assert_eq!(next(&left, made(&["life", "traffic"])).unwrap(), Some(1));
+        assert_eq!(next(&left, made(&[])).unwrap(), Some(0));
+        assert_eq!(next(&[], made(&[])).unwrap(), None);
+    }
 }
