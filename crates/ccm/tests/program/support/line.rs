@@ -46,6 +46,8 @@ pub(crate) struct Call {
     pub(crate) load_balancer: Option<String>,
     /// Whether it is a batch that names members which are there.
     pub(crate) names_members: bool,
+    /// Whether the Service that is being reconciled shows addresses, whoever published them; looked at for calls of Kubernetes only.
+    pub(crate) is_published: bool,
     /// The Service that is being reconciled.
     pub(crate) reconciled: Option<String>,
     /// The reconciliation.
@@ -66,6 +68,7 @@ struct About {
     path: String,
     load_balancer: Option<String>,
     names_members: bool,
+    is_published: bool,
     request: Option<Asked>,
     run: Option<Reconciliation>,
 }
@@ -253,7 +256,8 @@ impl Line {
 
     /// Writes a call down, and returns its place in the journal.
     fn note(&self, about: About) -> usize {
-        let About { side, name, write, path, load_balancer, names_members, request, run } = about;
+        let About { side, name, write, path, load_balancer, names_members, is_published, request, run } =
+            about;
         let mut journal = self.journal.lock().unwrap();
         journal.push(Call {
             side,
@@ -264,6 +268,7 @@ impl Line {
             path,
             load_balancer,
             names_members,
+            is_published,
             reconciled: run.as_ref().map(|run| run.service.clone()),
             run,
             program: self.program,
@@ -275,9 +280,11 @@ impl Line {
 
     /// The program's client of the Kubernetes API.
     pub(crate) fn kubernetes(self: &Arc<Self>, sim: &Kubernetes) -> kube::Client {
-        let (line, server) = (Arc::clone(self), kube::Client::new(sim.service(), "default"));
+        let (line, server, sim) =
+            (Arc::clone(self), kube::Client::new(sim.service(), "default"), sim.clone());
         let service = service_fn(move |request: Request<Body>| {
             let (line, server, run) = (Arc::clone(&line), server.clone(), reconciliation::current());
+            let is_published = run.as_ref().is_some_and(|run| is_published(&sim, &run.service));
             async move {
                 let (name, write) = super::describe::kubernetes(&request);
                 let path = request.uri().path().to_owned();
@@ -295,6 +302,7 @@ impl Line {
                     path,
                     load_balancer: None,
                     names_members: false,
+                    is_published,
                     request: request_noted,
                     run,
                 };
@@ -341,8 +349,18 @@ impl Line {
                 let load_balancer = asked.as_ref().and_then(|asked| touched_by(asked, &cloud));
                 let names_members = asked.as_ref().is_some_and(|asked| names_members(asked, &cloud));
                 let (side, shows) = (Side::OpenStack, path.clone());
-                let about =
-                    About { side, name, write, path, load_balancer, names_members, request: asked, run };
+                let is_published = false;
+                let about = About {
+                    side,
+                    name,
+                    write,
+                    path,
+                    load_balancer,
+                    names_members,
+                    is_published,
+                    request: asked,
+                    run,
+                };
                 let (call, watcher) = (answer(cloud, token, request, line.latency), Arc::clone(&line));
                 let call = async move {
                     let answer = call.await;
@@ -366,6 +384,13 @@ impl Line {
 /// Success, or news that something is not there, which is asked for all the time.
 fn is_expected(write: bool, status: StatusCode) -> bool {
     status.is_success() || (!write && matches!(status, StatusCode::NOT_FOUND | StatusCode::MULTIPLE_CHOICES))
+}
+
+/// Whether the status of a Service, `namespace/name`, has addresses.
+fn is_published(sim: &Kubernetes, service: &str) -> bool {
+    let service =
+        service.split_once('/').and_then(|(namespace, name)| sim.get("services", namespace, name).ok());
+    service.is_some_and(|service| service["status"]["loadBalancer"]["ingress"][0].is_object())
 }
 
 /// A request and, where it is a write, what it asks for.

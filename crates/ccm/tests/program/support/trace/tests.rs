@@ -47,6 +47,7 @@ impl Written {
             path: path.to_owned(),
             load_balancer: (octavia && write).then(|| LB.to_owned()),
             names_members: false,
+            is_published: false,
             reconciled: run.map(|_| "default/web".to_owned()),
             run: number.map(|number| Reconciliation { service: "default/web".to_owned(), number }),
             program: 0,
@@ -99,6 +100,13 @@ impl Written {
     fn published(self, run: usize) -> Self {
         let body = json!({"status": {"loadBalancer": {"ingress": [{"ip": "192.0.2.1"}]}}});
         self.call(Some(run), Method::PATCH, "/api/v1/namespaces/default/services/web/status", Some(body))
+    }
+
+    /// In place of addresses that another program published.
+    fn published_again(self, run: usize) -> Self {
+        let mut trace = self.published(run);
+        trace.calls.last_mut().unwrap().is_published = true;
+        trace
     }
 }
 
@@ -162,6 +170,11 @@ fn listed(trace: Written, run: usize) -> Written {
 #[case::an_address(
     "published_after_a_look",
     Written::new().step(1, Method::PUT, "pools/p").polled().statuses(2).published(2),
+    Written::new().statuses(1).step(1, Method::PUT, "pools/p").polled().published(2)
+)]
+#[case::an_address_that_another_program_published(
+    "published_after_a_look",
+    Written::new().statuses(1).step(1, Method::PUT, "pools/p").polled().published_again(2),
     Written::new().statuses(1).step(1, Method::PUT, "pools/p").polled().published(2)
 )]
 fn a_rule_tells_right_from_wrong(#[case] rule: &str, #[case] right: Written, #[case] wrong: Written) {
