@@ -19,7 +19,7 @@ nobody-dials; doctor; 29 doctor | pods that dial see a healthy Service; crates/t
 api-version; openstack-2024.1; 30 older releases, 2024.1 | API version; e2e/src/artifacts/release.rs; s/Some\("v2.28"\)/Some("v2.27")/
 occm-is-well; predecessor; 37 predecessor | OCCM 1.36 on 1.36, PROXY protocol; e2e/src/scenario/predecessor.rs; s/proxy\(stage, OccmRelease::V1_29, CURRENT, "true"\)/proxy(stage, OccmRelease::V1_36, CURRENT, "v2")/
 ovn-reports; ovn; 34 ovn | a check of a member fails; e2e/src/openstack/ovn.rs; s/format!\("status=\{status\}"\)/"status=online"/
-another-tag; last-release; 40 last release | upgrade: 0.2.0 ends, this program leads, and nothing is written; crates/provider-openstack/src/load_balancer/desired/port.rs; s/^( *tags.extend\()attributes.set_here\(\)\);/&\n\1["another".to_owned()]);/
+another-tag; last-release; 40 last release | upgrade: 0.2.0 ends, this program leads, and nothing is written; crates/provider-openstack/src/load_balancer/desired/port.rs; s/^( *tags\.extend\()objects::pool::set_here\(&attributes\)\);/&\n\1["another".to_owned()]);/
 wrong-probe; kubelet; 38 kubelet | quickstart: helm installs the chart, pods are ready by its probes; charts/openstack-ccm/templates/_pod.tpl; s/"path" "\/readyz"/"path" "\/ready"/
 write-outside; kubelet; 38 kubelet | quickstart: helm installs the chart, pods are ready by its probes; crates/ccm/src/main.rs; s/^(fn main\(\).*\{)$/\1\n    std::fs::write("\/tmp\/state", "").unwrap_or_else(|_| std::process::exit(1));/
 missing-right; kubelet; 38 kubelet | quickstart: a Service gets an address, and answers; charts/openstack-ccm/templates/rbac.yaml; s/resources: \[services\/status\]/resources: [services\/nothing]/
