@@ -303,7 +303,7 @@ fn the_algorithm_comes_from_annotation_or_config(
             config.load_balancer.lb_method = configured.to_owned();
         }
     });
-    assert_eq!(case.settings().lb_algorithm, expected);
+    assert_eq!(case.settings().pool.lb_algorithm, expected);
 }
 
 fn monitor(delay: u32, timeout: u32, max_retries: u32, max_retries_down: u32) -> HealthMonitorSettings {

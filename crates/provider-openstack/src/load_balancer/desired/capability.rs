@@ -60,7 +60,7 @@ fn port_fault(sources: Sources<'_>, port: &ServicePort) -> Option<Fault> {
 }
 
 fn algorithm_fault(sources: Sources<'_>) -> Option<Fault> {
-    let algorithm = sources.lb_algorithm();
+    let algorithm = sources.pool().lb_algorithm;
     let features = sources.facts.features;
     if algorithm == LbAlgorithm::SourceIpPort && !features.source_ip_port {
         let message = "lb-method SOURCE_IP_PORT requires Octavia API 2.13, which this cloud does not have: use SOURCE_IP";

@@ -59,10 +59,8 @@ fn tags(sources: Sources<'_>, port: &ServicePort, set_here: &Tags) -> Tags {
 
 fn pool(sources: Sources<'_>, index: usize, port: &ServicePort, backends: &[Backend]) -> DesiredPool {
     let monitor_port = health_monitor::http_check_port(sources, port.protocol);
-    let attributes = PoolAttributes {
-        lb_algorithm: sources.lb_algorithm(),
-        session_persistence: affinity::persistence(sources.intent.service.session_affinity, port),
-    };
+    let session_persistence = affinity::persistence(sources.intent.service.session_affinity, port);
+    let attributes = PoolAttributes { session_persistence, ..sources.pool() };
     let mut tags = sources.tags(&sources.settings.user_tags.pool);
     if sources.facts.features.tags {
         tags.extend(objects::pool::set_here(&attributes));

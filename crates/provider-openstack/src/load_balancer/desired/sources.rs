@@ -1,7 +1,7 @@
 //! The inputs for a desired tree.
 
 use openstack_ccm_core::service::Intent;
-use openstack_ccm_openstack_api::octavia::LbAlgorithm;
+use openstack_ccm_openstack_api::octavia::{LbAlgorithm, PoolAttributes};
 
 use crate::load_balancer::names::Names;
 use crate::load_balancer::objects::{Facts, Tags};
@@ -17,11 +17,12 @@ pub(crate) struct Sources<'a> {
 }
 
 impl Sources<'_> {
-    /// Returns the algorithm of pools: the provider's, unless another one is configured.
-    pub(super) fn lb_algorithm(&self) -> LbAlgorithm {
+    /// Returns the attributes of pools, with the provider's algorithm unless another one is configured.
+    pub(super) fn pool(&self) -> PoolAttributes {
+        let configured = self.settings.pool.clone();
         match self.settings.lb_algorithm_is_default && self.facts.features.keeps_client_addresses() {
-            true => LbAlgorithm::SourceIpPort,
-            false => self.settings.lb_algorithm.clone(),
+            true => PoolAttributes { lb_algorithm: LbAlgorithm::SourceIpPort, ..configured },
+            false => configured,
         }
     }
 

@@ -26,7 +26,7 @@ use std::net::IpAddr;
 use openstack_ccm_core::advertise::Preference;
 use openstack_ccm_core::notice::Notice;
 use openstack_ccm_core::service::{IpFamily, Service};
-use openstack_ccm_openstack_api::octavia::{LbAlgorithm, ListenerLimits};
+use openstack_ccm_openstack_api::octavia::{ListenerLimits, PoolAttributes};
 
 use super::annotations::{
     ALLOW_CLUSTER_SOURCES, ALLOW_FOREIGN_CLUSTER, AVAILABILITY_ZONE, FLAVOR_ID, KEEP_FLOATING_IP,
@@ -129,9 +129,9 @@ pub struct Settings {
     pub tls_options: TlsOptions,
     /// Limits of each listener.
     pub limits: ListenerLimits,
-    /// Algorithm of pools.
-    pub lb_algorithm: LbAlgorithm,
-    /// Whether the algorithm is only the default, so that a provider that refuses it may use its own.
+    /// Attributes of each pool, without session persistence, which differs by protocol.
+    pub pool: PoolAttributes,
+    /// Whether the algorithm of pools is only the default, so that a provider that refuses it may use its own.
     pub lb_algorithm_is_default: bool,
     /// The health monitor of each pool; absent, pools get none.
     pub health_monitor: Option<HealthMonitorSettings>,
@@ -215,7 +215,7 @@ impl Settings {
             tls_options: tls::options(reader, tls.as_ref()),
             tls,
             limits: listener::limits(reader),
-            lb_algorithm: pool::lb_algorithm(reader),
+            pool: pool::attributes(reader),
             lb_algorithm_is_default: pool::lb_algorithm_is_default(reader),
             health_monitor: monitor.enabled.then(|| monitor.settings.clone()),
             monitor_only_if_new: monitor.only_if_new,

@@ -2,7 +2,7 @@
 
 use openstack_ccm_core::node_selector::NodeSelector;
 use openstack_ccm_core::service::ExternalTrafficPolicy;
-use openstack_ccm_openstack_api::octavia::{LbAlgorithm, MonitorAttributes};
+use openstack_ccm_openstack_api::octavia::{LbAlgorithm, MonitorAttributes, PoolAttributes};
 
 use super::monitor_check;
 use super::monitor_check::MonitorCheck;
@@ -27,11 +27,10 @@ pub struct HealthMonitorSettings {
 /// A check may last longer than the delay between checks.
 const CHECKS_OVERLAP: &str = "LoadBalancerChecksOverlap";
 
-pub(super) fn lb_algorithm(reader: &mut SettingsReader<'_>) -> LbAlgorithm {
-    if let Some(value) = reader.word(&LB_METHOD) {
-        return LbAlgorithm::from(value.text);
-    }
-    LbAlgorithm::from(reader.config.lb_method.as_str())
+pub(super) fn attributes(reader: &mut SettingsReader<'_>) -> PoolAttributes {
+    let annotated = reader.word(&LB_METHOD).map(|value| LbAlgorithm::from(value.text));
+    let lb_algorithm = annotated.unwrap_or_else(|| LbAlgorithm::from(reader.config.lb_method.as_str()));
+    PoolAttributes { lb_algorithm, session_persistence: None }
 }
 
 /// Returns whether neither the user nor the operator chose the algorithm.
