@@ -53,10 +53,11 @@ pub(super) async fn look(words: Vec<String>) -> anyhow::Result<Outcome> {
 pub(super) struct Alone {
     /// The hops at which packets end.
     hops: BTreeSet<u64>,
-    /// The flows of which nothing arrives.
+    /// The flows of which nothing arrives with one of them.
     lost: BTreeSet<String>,
-    /// Those of which nothing arrives with either of them.
-    lost_by_each: BTreeSet<String>,
+    /// Those of which something is lost with one of them, and with either.
+    harmed: BTreeSet<String>,
+    harmed_by_each: BTreeSet<String>,
 }
 
 impl Alone {
@@ -66,22 +67,35 @@ impl Alone {
         for flow in moment.flows() {
             for origin in Origin::ALL {
                 let sent = moment.send(origin, &flow, &[], |_| true);
-                self.hops.extend(sent.hops());
+                self.hops.extend(hops(&flow, &sent));
+                let of = format!("{origin} to {flow}");
                 if sent.arrived == 0 {
-                    let of = format!("{origin} to {flow}");
-                    if !self.lost.insert(of.clone()) {
-                        self.lost_by_each.insert(of);
-                    }
+                    self.lost.insert(of.clone());
+                }
+                if (sent.arrived == 0 || !sent.lost.is_empty()) && !self.harmed.insert(of.clone()) {
+                    self.harmed_by_each.insert(of);
                 }
             }
         }
     }
 }
 
+/// The hops at which packets of a flow end.
+fn hops(flow: &Flow, sent: &Sent) -> BTreeSet<u64> {
+    let mut hops = sent.hops();
+    if is_name(flow) && sent.lost.contains(&Place::Cloud(Loss::Address)) {
+        // The name leads elsewhere.
+        hops.insert(1);
+    }
+    hops
+}
+
+fn is_name(flow: &Flow) -> bool {
+    flow.to.parse::<IpAddr>().is_err()
+}
+
 /// Sends packets, asks doctor, and compares. `done` is what was done; `alone` is what each of two breaks does by itself.
 pub(super) async fn compare(stage: &Stage, done: &[&Break], alone: Option<&Alone>) -> Disagreements {
-    let sights: Vec<Sight> = done.iter().map(|one| one.sight).collect();
-    let sights = sights.as_slice();
     let mut found = Disagreements::new();
     let report = match diagnose(stage).await {
         Ok(report) => report,
@@ -99,7 +113,8 @@ pub(super) async fn compare(stage: &Stage, done: &[&Break], alone: Option<&Alone
         let is_unpublished =
             conclusion["verdict"] == "ends" && (conclusion["hop"] == 0 || conclusion["hop"] == 2);
         // Octavia has lost a change of a young Service that has no address: objects show the same while one is made.
-        let may_be_made = conclusion["verdict"] == "not-known" && sights.contains(&Sight::Hidden);
+        let may_be_made =
+            conclusion["verdict"] == "not-known" && done.iter().any(|one| one.sight == Sight::Hidden);
         if flows.is_empty() && !is_unpublished && !may_be_made {
             note(format!("nothing is published, and doctor says {}", conclusion["text"]), origin.to_string());
         }
@@ -108,7 +123,7 @@ pub(super) async fn compare(stage: &Stage, done: &[&Break], alone: Option<&Alone
             match said(conclusion, flow) {
                 None => note("nothing is said".to_owned(), of),
                 Some(said) => {
-                    if let Some(text) = disagreement(&moment, origin, flow, said, sights, alone) {
+                    if let Some(text) = disagreement(&moment, origin, flow, said, done, alone) {
                         note(text, of);
                     }
                 }
@@ -155,7 +170,7 @@ fn disagreement(
     origin: Origin,
     flow: &Flow,
     said: &Value,
-    sights: &[Sight],
+    done: &[&Break],
     alone: Option<&Alone>,
 ) -> Option<String> {
     let ranges: Vec<IpNet> = said["onlyFrom"].as_array().map_or_else(Vec::new, |ranges| {
@@ -168,7 +183,9 @@ fn disagreement(
     }
     let meant = moment.send(origin, flow, &ranges, is_let_in);
     let all = moment.send(origin, flow, &ranges, |_| true);
-    let case = Case { moment, origin, flow, said, sights, alone };
+    let sights: Vec<Sight> = done.iter().map(|one| one.sight).collect();
+    let guessed: Vec<u64> = done.iter().flat_map(|one| one.unseen).copied().collect();
+    let case = Case { moment, origin, flow, said, sights: &sights, guessed: &guessed, alone };
     // What is said of a flow is about those who are let in, unless it is that some are not.
     let agrees = case.agrees(&meant) || (said["verdict"] != "no-fault-found" && case.agrees(&all));
     (!agrees).then(|| {
@@ -190,43 +207,38 @@ struct Case<'a> {
     flow: &'a Flow,
     said: &'a Value,
     sights: &'a [Sight],
+    /// The hops of which something may be unseen.
+    guessed: &'a [u64],
     alone: Option<&'a Alone>,
 }
 
 impl Case<'_> {
     fn agrees(&self, sent: &Sent) -> bool {
-        let Self { moment, origin, flow, said, sights, alone } = self;
+        let Self { moment, origin, flow, said, sights, guessed, alone } = self;
         let (some, none) = (sent.arrived > 0, sent.arrived == 0 && !sent.lost.is_empty());
-        let mut hops = sent.hops();
+        let mut hops = hops(flow, sent);
         hops.extend(alone.iter().flat_map(|alone| &alone.hops));
-        let is_name = flow.to.parse::<IpAddr>().is_err();
-        if is_name && sent.lost.contains(&Place::Cloud(Loss::Address)) {
-            // The name leads elsewhere.
-            hops.insert(1);
-        }
         let is_right_hop = said["hop"].as_u64().is_some_and(|hop| hops.contains(&hop));
         let is_spare = sights.contains(&Sight::Spare);
         // Nobody here knows the load balancer of another cloud, and from where it sends; nor what pods and nodes make of a name.
-        let is_out_of_sight = !moment.kind().is_in_cloud() || (is_name && *origin != Origin::Outside);
+        let is_out_of_sight = !moment.kind().is_in_cloud() || (is_name(flow) && *origin != Origin::Outside);
+        let unseen = said["notSeen"].as_array().into_iter().flatten();
+        let unseen: Vec<u64> = unseen.filter_map(|one| one["hop"].as_u64()).collect();
+        let is_unseen = |place: &Place| place.hops().iter().any(|hop| unseen.contains(hop));
         match said["verdict"].as_str().unwrap_or_default() {
             "no-fault-found" => {
-                let unseen: Vec<u64> = said["notSeen"]
-                    .as_array()
-                    .unwrap()
-                    .iter()
-                    .filter_map(|one| one["hop"].as_u64())
-                    .collect();
                 let is_said = |place: &Place| {
                     (matches!(place, Place::Egress | Place::Cluster(Stop::Policy))
                         && said["notFrom"].is_array())
-                        || place.hops().iter().any(|hop| unseen.contains(hop))
+                        || is_unseen(place)
                 };
                 sent.lost.iter().all(is_said)
             }
             "ends" => {
                 // A header that nobody reads and that, around the load balancer, nobody sends: each of the two is a fault.
+                let of = format!("{origin} to {flow}");
                 let undone =
-                    alone.is_some_and(|alone| alone.lost_by_each.contains(&format!("{origin} to {flow}")));
+                    alone.is_some_and(|alone| alone.lost.contains(&of) && alone.harmed_by_each.contains(&of));
                 (none || undone) && is_right_hop
             }
             "may-end" if sent.lost.is_empty() => {
@@ -236,7 +248,10 @@ impl Case<'_> {
             "may-end" => {
                 // Two breaks that each stop some may stop all.
                 let is_sum = alone.is_some_and(|alone| !alone.lost.contains(&format!("{origin} to {flow}")));
-                let may = some || is_sum || is_out_of_sight || sights.contains(&Sight::Doubt);
+                // What is not seen, and said to be, may stop the rest; where a proxy is not seen, its version is a guess.
+                let is_guess = said["hop"].as_u64().is_some_and(|hop| guessed.contains(&hop));
+                let may_be_all = sent.lost.iter().any(is_unseen) || is_guess;
+                let may = some || is_sum || may_be_all || is_out_of_sight || sights.contains(&Sight::Doubt);
                 // What may stop packets is named before it, where something else does.
                 may && (is_right_hop || (is_spare && alone.is_some()))
             }
