@@ -190,12 +190,11 @@ pub fn compare(
     publication: &Publication<'_>,
     cluster: &Cluster,
 ) -> (Advertisement, bool) {
-    let mut wanted = decide(publication, cluster);
-    if publication.preference.keep_published && stays(current, publication.addresses) {
-        wanted.entries = current.to_vec();
-        return (wanted, true);
-    }
+    let wanted = decide(publication, cluster);
     let same = same_entries(current, &wanted.entries, cluster.server != ServerSupport::Drops);
+    if publication.preference.keep_published && stays(current, publication.addresses) {
+        return (if same { wanted } else { kept(current, wanted) }, true);
+    }
     if !same && cluster.gate.is_none() && cluster.server == ServerSupport::Unknown {
         // The API server could not be probed. A status that would be right for a server that keeps the mode is left
         // alone: a short outage must not change every Service back and forth.
@@ -205,6 +204,13 @@ pub fn compare(
         }
     }
     (wanted, same)
+}
+
+/// What stays in place of a decision: it is as it shows, and nothing is said of what is not published.
+fn kept(current: &[LoadBalancerIngress], decided: Advertisement) -> Advertisement {
+    let mode = Mode::of(current).unwrap_or(decided.mode);
+    let entries = current.to_vec();
+    Advertisement { entries, mode, reason: decided.reason, warning: None, shut_out: None, bypassed: None }
 }
 
 /// Whether the published entries can stay while the wanted ones are unknown: hostnames, or these addresses.

@@ -68,6 +68,7 @@ pub(super) fn publication<'a>(
 
 #[cfg(test)]
 mod tests {
+    use openstack_ccm_advertise::Mode;
     use openstack_ccm_advertise::cluster::{Cluster, ServerSupport};
     use openstack_ccm_advertise::decision::compare;
     use openstack_ccm_advertise::entry::of_address;
@@ -143,6 +144,20 @@ mod tests {
             compare(&published, &publication(&ready, &published, &SETTINGS), &cluster(server)).1,
             same
         );
+    }
+
+    /// What stays because a wish cannot be read is counted and announced as it shows, not as it would be.
+    #[rstest]
+    #[case::address(json!([{"ip": "192.0.2.1"}]), PROXY, Mode::Vip)]
+    #[case::proxy(json!([{"ip": "192.0.2.1", "ipMode": "Proxy"}]), Path::Direct, Mode::Proxy)]
+    #[case::hostname(json!([{"hostname": "192.0.2.1.example.org"}]), Path::Direct, Mode::Hostname)]
+    fn what_stays_is_called_what_it_is(#[case] shown: Value, #[case] path: Path, #[case] mode: Mode) {
+        let published = entries(&service(&shown));
+        let mut ready = ready(path);
+        ready.preference.keep_published = true;
+        let publication = publication(&ready, &published, &SETTINGS);
+        let (kept, same) = compare(&published, &publication, &cluster(ServerSupport::Keeps));
+        assert_eq!((kept.mode, kept.entries, same), (mode, published.clone(), true));
     }
 
     /// A patch carries only what is ours and differs: annotations of others and the spec cannot be damaged.
