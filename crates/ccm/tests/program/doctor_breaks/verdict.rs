@@ -222,15 +222,14 @@ impl Case<'_> {
         let is_spare = sights.contains(&Sight::Spare);
         // Nobody here knows the load balancer of another cloud, and from where it sends; nor what pods and nodes make of a name.
         let is_out_of_sight = !moment.kind().is_in_cloud() || (is_name(flow) && *origin != Origin::Outside);
-        let unseen = said["notSeen"].as_array().into_iter().flatten();
-        let unseen: Vec<u64> = unseen.filter_map(|one| one["hop"].as_u64()).collect();
-        let is_unseen = |place: &Place| place.hops().iter().any(|hop| unseen.contains(hop));
         match said["verdict"].as_str().unwrap_or_default() {
             "no-fault-found" => {
+                let unseen = said["notSeen"].as_array().unwrap().iter();
+                let unseen: Vec<u64> = unseen.filter_map(|one| one["hop"].as_u64()).collect();
                 let is_said = |place: &Place| {
                     (matches!(place, Place::Egress | Place::Cluster(Stop::Policy))
                         && said["notFrom"].is_array())
-                        || is_unseen(place)
+                        || place.hops().iter().any(|hop| unseen.contains(hop))
                 };
                 sent.lost.iter().all(is_said)
             }
@@ -248,9 +247,10 @@ impl Case<'_> {
             "may-end" => {
                 // Two breaks that each stop some may stop all.
                 let is_sum = alone.is_some_and(|alone| !alone.lost.contains(&format!("{origin} to {flow}")));
-                // What is not seen, and said to be, may stop the rest; where a proxy is not seen, its version is a guess.
-                let is_guess = said["hop"].as_u64().is_some_and(|hop| guessed.contains(&hop));
-                let may_be_all = sent.lost.iter().any(is_unseen) || is_guess;
+                // What is not seen may stop the rest; where a proxy is not seen, its version is a guess.
+                let is_guessed = |hop: &u64| guessed.contains(hop);
+                let may_be_all =
+                    sent.hops().iter().any(is_guessed) || said["hop"].as_u64().iter().any(is_guessed);
                 let may = some || is_sum || may_be_all || is_out_of_sight || sights.contains(&Sight::Doubt);
                 // What may stop packets is named before it, where something else does.
                 may && (is_right_hop || (is_spare && alone.is_some()))

@@ -82,6 +82,8 @@ pub(super) const BREAKS: &[Break] = &[
         .told(&["D701"])
         .told_in(in_cloud),
     Break::new("port of the Service changed", in_cloud, |stage| first_port(stage, "port", &json!(8081)))
+        // A Gateway has no listener of that port.
+        .unseen(&[9])
         .told(&["D503"]),
     Break::new("left to another service proxy", anywhere, |stage| {
         let labels = json!({"service.kubernetes.io/service-proxy-name": "other"});
