@@ -14,8 +14,8 @@ use crate::machine::world::in_namespace;
 use crate::network::NodePlace;
 use crate::network::ask::{Outcome, from_namespace};
 
-/// The port of a gateway in its pod.
-pub(crate) const PORT: u16 = 8088;
+/// The port of a gateway in its pod: what Envoy Gateway makes of a listener of port 80.
+pub(crate) const PORT: u16 = 10_080;
 /// The port of nginx that takes requests as they are, and shows `X-Forwarded-For`.
 const BACKEND: u16 = 81;
 
