@@ -23,6 +23,9 @@ pub(super) const BREAKS: &[Break] = &[
         reads(stage, "web-1", &[(at, "nobody listens")]);
     })
     .seen(Sight::Doubt)
+    .told(&["D703"])
+    // Monitors see it.
+    .told_in(Kind::is_monitored)
     .configures(),
     Break::new("a value that is none", has_proxy, |stage| {
         stage.world.annotate("web", PROXY, Some("yes"));

@@ -64,6 +64,8 @@ pub(super) const BREAKS: &[Break] = &[
         stage.octavia(&Method::PUT, &format!("/pools/{made}/members"), &json!({"members": members}));
         listener(stage, 0, &json!({"default_pool_id": made}));
     })
+    // Traefik takes both.
+    .seen(Sight::Spare)
     .told(&["D601"]),
     Break::new("listeners let another network in", in_cloud, |stage| {
         let network = if stage.kind == Kind::Internal { "198.18.0.208/28" } else { "192.0.2.128/25" };
