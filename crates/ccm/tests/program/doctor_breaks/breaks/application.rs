@@ -24,8 +24,8 @@ pub(super) const BREAKS: &[Break] = &[
     })
     .seen(Sight::Doubt)
     .told(&["D703"])
-    // Monitors see it.
-    .told_in(Kind::is_monitored)
+    // A monitor sees it, but not that of `Local`, which asks kube-proxy.
+    .told_in(|kind| kind == Kind::Monitored)
     .configures(),
     Break::new("a value that is none", has_proxy, |stage| {
         stage.world.annotate("web", PROXY, Some("yes"));
