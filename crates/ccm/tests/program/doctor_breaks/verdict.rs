@@ -247,8 +247,8 @@ impl Case<'_> {
             "may-end" => {
                 // Two breaks that each stop some may stop all.
                 let is_sum = alone.is_some_and(|alone| !alone.lost.contains(&format!("{origin} to {flow}")));
-                // What is not seen may stop the rest; where a proxy is not seen, its version is a guess.
-                let is_guessed = |hop: &u64| guessed.contains(hop);
+                // What one break hides may stop the rest of another; where a proxy is not seen, its version is a guess.
+                let is_guessed = |hop: &u64| alone.is_some() && guessed.contains(hop);
                 let may_be_all =
                     sent.hops().iter().any(is_guessed) || said["hop"].as_u64().iter().any(is_guessed);
                 let may = some || is_sum || may_be_all || is_out_of_sight || sights.contains(&Sight::Doubt);

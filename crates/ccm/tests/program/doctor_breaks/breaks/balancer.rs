@@ -52,19 +52,17 @@ pub(super) const BREAKS: &[Break] = &[
         listener(stage, 0, &json!({"default_pool_id": made}));
     })
     .told(&["D701"]),
-    Break::new("first listener leads to a pool with the other header", is_tcp, |stage| {
-        let old = pool(stage, 0);
-        let protocol = if old["protocol"] == "TCP" { "PROXYV2" } else { "TCP" };
-        let made = empty_pool(stage, &json!(protocol));
-        let members = stage.world.cloud.members(old["id"].as_str().unwrap());
-        let members: Vec<Value> = members
-            .iter()
-            .map(|one| json!({"address": one["address"], "protocol_port": one["protocol_port"]}))
-            .collect();
-        stage.octavia(&Method::PUT, &format!("/pools/{made}/members"), &json!({"members": members}));
-        listener(stage, 0, &json!({"default_pool_id": made}));
-    })
-    // Traefik takes both.
+    Break::new(
+        "first listener leads to a pool with the other header",
+        |kind| is_tcp(kind) && kind != Kind::Traefik,
+        other_header,
+    )
+    .told(&["D601"]),
+    Break::new(
+        "first listener leads Traefik, which takes both, to a pool with the other header",
+        is_traefik,
+        other_header,
+    )
     .seen(Sight::Spare)
     .told(&["D601"]),
     Break::new("listeners let another network in", in_cloud, |stage| {
@@ -158,6 +156,23 @@ pub(super) const BREAKS: &[Break] = &[
     })
     .seen(Sight::Hidden),
 ];
+
+fn other_header(stage: &Stage) {
+    let old = pool(stage, 0);
+    let protocol = if old["protocol"] == "TCP" { "PROXYV2" } else { "TCP" };
+    let made = empty_pool(stage, &json!(protocol));
+    let members = stage.world.cloud.members(old["id"].as_str().unwrap());
+    let members: Vec<Value> = members
+        .iter()
+        .map(|one| json!({"address": one["address"], "protocol_port": one["protocol_port"]}))
+        .collect();
+    stage.octavia(&Method::PUT, &format!("/pools/{made}/members"), &json!({"members": members}));
+    listener(stage, 0, &json!({"default_pool_id": made}));
+}
+
+fn is_traefik(kind: Kind) -> bool {
+    kind == Kind::Traefik
+}
 
 fn is_tcp(kind: Kind) -> bool {
     in_cloud(kind) && kind != Kind::Udp

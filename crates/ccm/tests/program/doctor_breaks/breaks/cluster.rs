@@ -81,10 +81,19 @@ pub(super) const BREAKS: &[Break] = &[
     Break::new("node port changed", anywhere, |stage| first_port(stage, "nodePort", &json!(31888)))
         .told(&["D701"])
         .told_in(in_cloud),
-    Break::new("port of the Service changed", in_cloud, |stage| first_port(stage, "port", &json!(8081)))
-        // A Gateway has no listener of that port.
-        .unseen(&[9])
-        .told(&["D503"]),
+    Break::new(
+        "port of the Service changed",
+        |kind| in_cloud(kind) && kind != Kind::PlainEnvoy,
+        |stage| first_port(stage, "port", &json!(8081)),
+    )
+    .told(&["D503"]),
+    Break::new(
+        "port of the Service changed to one that the Gateway lacks",
+        |kind| kind == Kind::PlainEnvoy,
+        |stage| first_port(stage, "port", &json!(8081)),
+    )
+    .unseen(&[9])
+    .told(&["D503"]),
     Break::new("left to another service proxy", anywhere, |stage| {
         let labels = json!({"service.kubernetes.io/service-proxy-name": "other"});
         stage.patch("services", "web", &json!({"metadata": {"labels": labels}}));
