@@ -370,6 +370,29 @@ async fn a_listener_does_not_make_way_where_the_quota_has_no_room_for_another(#[
     world.until("it changes by itself when there is room", is_changed).await;
 }
 
+/// Somebody else may use the quota up while one listener after another makes way.
+#[tokio::test(start_paused = true)]
+async fn no_more_listeners_make_way_when_the_quota_is_used_up_meanwhile() {
+    let ports: Vec<_> = (80..83).map(|port| json!({"name": format!("p{port}"), "port": port})).collect();
+    let world = World::serving(&service("web", json!({"spec": {"ports": ports}}))).await;
+    world.cloud.set_octavia_quota("listener", 4);
+    let changed = |world: &World| {
+        world.cloud.listeners().iter().filter(|listener| listener["protocol"] == "HTTP").count()
+    };
+    world.annotate("web", "x-forwarded-for", Some("true"));
+    world.until("the first one has made way", |world| changed(world) == 1).await;
+    world.cloud.set_octavia_quota("listener", 3);
+    world.until_warned("web", "quota of listeners is used up").await;
+    world.take_calls();
+    world.pass(3600).await;
+    assert_eq!(deletions_of_listeners(&world), 0);
+    assert!(leads(&world, &[80, 81, 82], 2));
+    assert!(changed(&world) < 3);
+    world.cloud.set_octavia_quota("listener", 4);
+    let are_changed = |world: &World| leads(world, &[80, 81, 82], 2) && changed(world) == 3;
+    world.until("the others change by themselves when there is room", are_changed).await;
+}
+
 /// Nobody knows whether there is room, as everywhere before a creation.
 #[tokio::test(start_paused = true)]
 async fn a_quota_that_may_not_be_read_stops_no_change() {

@@ -161,6 +161,31 @@ async fn a_wrong_annotation_makes_no_change_dearer() {
     assert!(wrong.1 * 4 <= right.1 * 5, "PROXY off: {} calls, {} beside a wrong value", right.1, wrong.1);
 }
 
+/// Listeners make way one after another. The quota is asked when that begins and before each of them, and not before other steps.
+#[rstest]
+#[case::without_a_limit(None, 60)]
+#[case::with_a_limit(Some(100), 66)]
+#[tokio::test(start_paused = true)]
+async fn another_protocol_for_three_ports_asks_for_the_quota_only_where_it_may_matter(
+    #[case] limit: Option<i64>,
+    #[case] most: usize,
+) {
+    let ports: Vec<_> = (0..3)
+        .map(|port| json!({"name": format!("p{port}"), "port": 80 + port, "protocol": "TCP"}))
+        .collect();
+    let world = World::serving(&service("web", json!({"spec": {"ports": ports}}))).await;
+    world.cloud.set_delays(Duration::ZERO);
+    if let Some(limit) = limit {
+        ["listener", "pool"].iter().for_each(|resource| world.cloud.set_octavia_quota(resource, limit));
+    }
+    world.take_calls();
+    world.annotate_to_rest("web", "x-forwarded-for", Some("true")).await;
+    assert!(world.cloud.listeners().iter().all(|listener| listener["protocol"] == "HTTP"));
+    let calls = world.take_calls().into_iter().filter(|call| call.side == Side::OpenStack);
+    let calls: Vec<String> = calls.map(|call| call.name).collect();
+    assert!(calls.len() <= most, "{} calls, at most {most}: {calls:#?}", calls.len());
+}
+
 /// Who the Service with the many ports is on its load balancer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Role {

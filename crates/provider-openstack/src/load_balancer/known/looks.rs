@@ -118,8 +118,7 @@ impl Looked {
         ownership: Option<Ownership>,
         children: Option<&Children>,
     ) -> Option<Look> {
-        let now = plan.steps.iter().position(Step::locks).map_or(plan.steps.len(), |place| place + 1);
-        let steps = plan.steps.iter().take(now);
+        let steps = plan.sent_now().iter();
         if self.whole && self.since.is_empty() {
             let writes_all =
                 |step: &Step| matches!(step, Step::LoadBalancer(LoadBalancerStep::Update { .. }));

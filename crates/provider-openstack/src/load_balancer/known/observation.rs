@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::net::IpAddr;
 
 use openstack_ccm_core::failure::Failure;
+use openstack_ccm_openstack_api::cache::Moment;
 use openstack_ccm_openstack_api::octavia::{LbAlgorithm, LoadBalancer};
 use tokio::time::Instant;
 
@@ -26,6 +27,8 @@ pub(crate) struct Observation {
     /// When everything was read, if that is known and nothing but members was changed since.
     agreed: Option<Instant>,
     looked: Looked,
+    /// When the project's quota was asked that has room for another listener.
+    room: Option<Moment>,
     /// Errors in the Service's settings that appeared while reading.
     faults: Vec<Fault>,
     /// Why the floating IPs could not be read.
@@ -45,6 +48,7 @@ impl Observation {
             updated_at,
             agreed: None,
             looked: Looked::at_everything(),
+            room: None,
             faults: Vec::new(),
             unread: None,
         }
@@ -58,6 +62,7 @@ impl Observation {
             updated_at: None,
             agreed: None,
             looked: Looked::default(),
+            room: None,
             faults: Vec::new(),
             unread: None,
         }
@@ -103,6 +108,16 @@ impl Observation {
 
     pub(crate) fn faults(&self) -> &[Fault] {
         &self.faults
+    }
+
+    /// Returns when the quota was asked that has room for another listener, if that was since everything was read.
+    pub(crate) fn room(&self) -> Option<Moment> {
+        self.room
+    }
+
+    /// Notes when the quota was asked that has room for another listener; `None` if it has none.
+    pub(crate) fn has_room(&mut self, asked: Option<Moment>) {
+        self.room = asked;
     }
 
     /// Notes the addresses of nodes that joined since the previous reconciliation.

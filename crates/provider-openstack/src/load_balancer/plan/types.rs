@@ -130,18 +130,21 @@ impl Plan {
         self.steps.iter().any(|step| matches!(step, Step::Pool(PoolStep::Create { .. })))
     }
 
+    /// Returns the steps that are sent before Octavia's lock has to be waited for.
+    pub(crate) fn sent_now(&self) -> &[Step] {
+        let locks = self.steps.iter().position(Step::locks);
+        locks.and_then(|place| self.steps.get(..=place)).unwrap_or(&self.steps)
+    }
+
     /// Returns the steps that create listeners in place of a listener that the plan deletes first.
     pub(crate) fn successors(&self) -> Vec<Step> {
-        let is_deleted = |of: ListenerKey| {
-            let deletes =
-                |step: &Step| matches!(step, Step::Listener(ListenerStep::Delete { key, .. }) if *key == of);
-            self.steps.iter().any(deletes)
-        };
-        let succeeds = |step: &&Step| match step {
-            Step::Listener(ListenerStep::Create { listener, .. }) => is_deleted(listener.key()),
-            _ => false,
-        };
+        let succeeds = |step: &&Step| created(step).is_some_and(|key| deletes(&self.steps, key));
         self.steps.iter().filter(succeeds).cloned().collect()
+    }
+
+    /// Returns whether a listener is deleted now so that another one can be created in its place.
+    pub(crate) fn makes_way_now(&self) -> bool {
+        self.steps.iter().filter_map(created).any(|key| deletes(self.sent_now(), key))
     }
 
     /// Returns why steps are left out, each cause once.
@@ -161,6 +164,18 @@ impl Plan {
     pub(crate) fn is_converged(&self) -> bool {
         self.steps.is_empty() && self.refused.is_empty() && self.then == Then::Done
     }
+}
+
+/// The port of the listener that the step creates.
+fn created(step: &Step) -> Option<ListenerKey> {
+    match step {
+        Step::Listener(ListenerStep::Create { listener, .. }) => Some(listener.key()),
+        _ => None,
+    }
+}
+
+fn deletes(steps: &[Step], of: ListenerKey) -> bool {
+    steps.iter().any(|step| matches!(step, Step::Listener(ListenerStep::Delete { key, .. }) if *key == of))
 }
 
 impl fmt::Display for Wait {

@@ -32,9 +32,10 @@
 //! 5. **Reads between steps** (`look_before`). Some steps need a fresh check, list of members, or read: the table is in
 //!    [`crate::load_balancer::known::looks`]. It is chosen for the steps that are sent now, without those that wait out a pause.
 //! 6. **Order** ([`crate::load_balancer::plan`]). Members of pools in use come before all but tags that announce the Service and the
-//!    removal of an unfit monitor; then build, switch, remove. A listener that changes its protocol is deleted first: two cannot have one
-//!    port. A listener keeps its pool while Octavia fails at the one that replaces it. Floating IPs are attached before anything is built on
-//!    a load balancer that exists, and after a creation.
+//!    removal of an unfit monitor; then build, switch, remove. A listener that changes its protocol is deleted first: two cannot have
+//!    one port. Whether the quota has room for its successor is asked when the plan begins and before the deletion (`without_room`). A
+//!    listener keeps its pool while Octavia fails at the one that replaces it. Floating IPs are attached before anything is built on a
+//!    load balancer that exists, and after a creation.
 //! 7. **Done** (`outcome`). The Service is converged (`Ready`, published) when the plan has no step on Octavia left, except identity tags
 //!    that wait for their turn (`defer_identity_tags`), after a read, or a check that agrees, made after the last step on Octavia. If the
 //!    cloud refused some steps, it is `Ready` with that failure if its address is published, or leads to an open port while no other one is
@@ -329,7 +330,7 @@ impl Serving<'_> {
         loop {
             let is_whole = observation.is_whole();
             self.note_what_failed(&mut observation);
-            let (planned, tags_in) = match self.plan(&observation, report).await {
+            let (planned, tags_in) = match self.plan(&mut observation, report).await {
                 Ok(Some(planned)) => self.defer_identity_tags(planned),
                 Ok(None) => {
                     observation = Box::pin(self.look(Look::Whole, observation, lock, report)).await?;

@@ -8,6 +8,7 @@ use std::net::IpAddr;
 use openstack_ccm_core::cloud::DEFAULT_CLUSTER_NAME;
 use openstack_ccm_core::failure::Failure;
 use openstack_ccm_core::notice::Notice;
+use openstack_ccm_openstack_api::cache::Moment;
 use openstack_ccm_openstack_api::octavia::ProvisioningStatus;
 
 use super::Serving;
@@ -57,7 +58,7 @@ impl Serving<'_> {
     /// All faults, if a load balancer would have to be created; any failed call.
     pub(super) async fn plan(
         &self,
-        observation: &Observation,
+        observation: &mut Observation,
         report: &mut Report,
     ) -> Result<Option<Planned>, Failure> {
         let reconciler = self.reconciler;
@@ -83,12 +84,9 @@ impl Serving<'_> {
                 // A new pool takes over what administrators set on the members of the present one.
                 return Ok(None);
             }
-            let successors = plan.successors();
-            if !successors.is_empty() && without_room.is_empty() {
-                let room = reconciler.resolver.room_for_listener(observation.project_id()).await;
-                if let Err(failure) = room {
-                    let refused = |step| Refused { step, failure: failure.clone() };
-                    without_room = successors.into_iter().map(refused).collect();
+            if without_room.is_empty() {
+                without_room = self.without_room(&plan, observation).await;
+                if !without_room.is_empty() {
                     continue;
                 }
             }
@@ -105,9 +103,26 @@ impl Serving<'_> {
             if let Some(failure) = wanted.faults.failure().filter(|_| makes_load_balancer(&plan)) {
                 return Err(failure);
             }
-            let load_balancer = observed.load_balancer.as_ref().map(ObservedLoadBalancer::without_children);
+            let load_balancer =
+                observation.seen().load_balancer.as_ref().map(ObservedLoadBalancer::without_children);
             return Ok(Some(Planned { wanted, load_balancer, plan }));
         }
+    }
+
+    /// Returns the steps of the plan that create listeners in place of others, if the quota has no room for them. It is asked when a plan
+    /// begins, and once more before each listener that makes way.
+    async fn without_room(&self, plan: &Plan, observation: &mut Observation) -> Vec<Refused> {
+        let successors = plan.successors();
+        let makes_way = self.reconciler.due(self.service, plan).makes_way_now();
+        let counts = |asked: Moment| !makes_way || asked > self.beginning.began;
+        if successors.is_empty() || observation.room().is_some_and(counts) {
+            return Vec::new();
+        }
+        let asked = Moment::now();
+        let room = self.reconciler.resolver.room_for_listener(observation.project_id()).await;
+        observation.has_room(room.is_ok().then_some(asked));
+        let Err(failure) = room else { return Vec::new() };
+        successors.into_iter().map(|step| Refused { step, failure: failure.clone() }).collect()
     }
 
     /// Determines what the Service wants; `found` are faults that appeared while reading or planning.
