@@ -116,7 +116,7 @@ impl Observation {
     }
 
     /// Notes when the quota was asked that has room for another listener; `None` if it has none.
-    pub(crate) fn has_room(&mut self, asked: Option<Moment>) {
+    pub(crate) fn note_room(&mut self, asked: Option<Moment>) {
         self.room = asked;
     }
 

@@ -138,13 +138,13 @@ impl Plan {
 
     /// Returns the steps that create listeners in place of a listener that the plan deletes first.
     pub(crate) fn successors(&self) -> Vec<Step> {
-        let succeeds = |step: &&Step| created(step).is_some_and(|key| deletes(&self.steps, key));
+        let succeeds = |step: &&Step| step.created_listener().is_some_and(|key| deletes(&self.steps, key));
         self.steps.iter().filter(succeeds).cloned().collect()
     }
 
     /// Returns whether a listener is deleted now so that another one can be created in its place.
     pub(crate) fn makes_way_now(&self) -> bool {
-        self.steps.iter().filter_map(created).any(|key| deletes(self.sent_now(), key))
+        self.steps.iter().filter_map(Step::created_listener).any(|key| deletes(self.sent_now(), key))
     }
 
     /// Returns why steps are left out, each cause once.
@@ -163,14 +163,6 @@ impl Plan {
     /// Returns whether nothing has to be done: the cloud is in the desired state.
     pub(crate) fn is_converged(&self) -> bool {
         self.steps.is_empty() && self.refused.is_empty() && self.then == Then::Done
-    }
-}
-
-/// The port of the listener that the step creates.
-fn created(step: &Step) -> Option<ListenerKey> {
-    match step {
-        Step::Listener(ListenerStep::Create { listener, .. }) => Some(listener.key()),
-        _ => None,
     }
 }
 

@@ -8,7 +8,7 @@ use std::net::IpAddr;
 
 use openstack_ccm_openstack_api::octavia::{UpdateChild, UpdateLoadBalancer};
 
-use crate::load_balancer::objects::{Tags, tls};
+use crate::load_balancer::objects::{ListenerKey, Tags, tls};
 pub(crate) use kinds::{
     FloatingIpStep, FormerFloatingIp, Handle, ListenerStep, LoadBalancerStep, MemberStep, MonitorStep,
     PoolStep,
@@ -38,6 +38,14 @@ impl Step {
             Self::FloatingIp(
                 FloatingIpStep::Detach { address, .. } | FloatingIpStep::Delete { address, .. },
             ) => Some(*address),
+            _ => None,
+        }
+    }
+
+    /// Returns the key of the listener that the step creates. Those of a new load balancer come with its tree.
+    pub(crate) fn created_listener(&self) -> Option<ListenerKey> {
+        match self {
+            Self::Listener(ListenerStep::Create { listener, .. }) => Some(listener.key()),
             _ => None,
         }
     }

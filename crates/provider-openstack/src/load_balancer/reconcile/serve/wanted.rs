@@ -113,14 +113,14 @@ impl Serving<'_> {
     /// begins, and once more before each listener that makes way.
     async fn without_room(&self, plan: &Plan, observation: &mut Observation) -> Vec<Refused> {
         let successors = plan.successors();
-        let makes_way = self.reconciler.due(self.service, plan).makes_way_now();
-        let counts = |asked: Moment| !makes_way || asked > self.beginning.began;
+        let makes_way = || self.reconciler.due(self.service, plan).makes_way_now();
+        let counts = |asked: Moment| asked > self.beginning.began || !makes_way();
         if successors.is_empty() || observation.room().is_some_and(counts) {
             return Vec::new();
         }
         let asked = Moment::now();
         let room = self.reconciler.resolver.room_for_listener(observation.project_id()).await;
-        observation.has_room(room.is_ok().then_some(asked));
+        observation.note_room(room.is_ok().then_some(asked));
         let Err(failure) = room else { return Vec::new() };
         successors.into_iter().map(|step| Refused { step, failure: failure.clone() }).collect()
     }

@@ -159,11 +159,15 @@ impl RefusalRecord {
             match step {
                 Step::Listener(ListenerStep::Create { listener, .. }) => {
                     self.predecessors.remove(&listener.key());
-                    let of_port =
-                        self.kept.iter_mut().filter(|kept| makes(&kept.refused.step, listener.key()));
+                    let of_port = self
+                        .kept
+                        .iter_mut()
+                        .filter(|kept| kept.refused.step.created_listener() == Some(listener.key()));
                     of_port.for_each(|kept| kept.comes_back = false);
                 }
-                Step::Listener(ListenerStep::Delete { id, key }) if has_successor(steps, *key) => {
+                Step::Listener(ListenerStep::Delete { id, key })
+                    if steps.iter().any(|step| step.created_listener() == Some(*key)) =>
+                {
                     self.predecessors.extend(predecessor(observed, id).map(|before| (*key, before)));
                 }
                 _ => {}
@@ -237,14 +241,6 @@ fn is_akin(one: &Step, other: &Step) -> bool {
         _ => None,
     };
     is_same(one, other) || batch_of(one).is_some_and(|pool| batch_of(other) == Some(pool))
-}
-
-fn has_successor(steps: &[Step], key: ListenerKey) -> bool {
-    steps.iter().any(|step| makes(step, key))
-}
-
-fn makes(step: &Step, key: ListenerKey) -> bool {
-    matches!(step, Step::Listener(ListenerStep::Create { listener, .. }) if listener.key() == key)
 }
 
 fn predecessor(observed: &Observed, listener_id: &str) -> Option<Predecessor> {
